@@ -59,36 +59,35 @@ static inline struct nb_cell nb_counts_of(const struct nb_model *model, struct n
     return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
 }
 
-/* d_wv of a label, and of all others together, for models in which mostly two labels have counts.
- */
+/* D_w, and d_wv of a label, for models in which mostly two labels have counts. */
 struct nb_two_documents {
-    uint32_t own, others;
+    uint64_t all;
+    uint32_t own;
 };
 
-/* As nb_counts_of_two, of a row of any form and any label. */
+/* As nb_counts_of_two, of a row of any form. */
 static inline struct nb_two_documents nb_counts_of_two_else(const struct nb_model *model,
                                                             struct nb_row row, uint32_t label)
 {
-    uint32_t own = nb_counts_of(model, row, label).documents;
-    return (struct nb_two_documents){own, (uint32_t)nb_row_documents(&model->pool, row) - own};
+    struct nb_two_documents d = {.all = nb_row_documents(&model->pool, row)};
+    d.own = nb_counts_of(model, row, label).documents;
+    return d;
 }
 
-/* As nb_counts_of_two, of the documents of a pair, for label 0 or 1. A branch on which labels have
- * the feature is unpredictable, so there is none. */
-static inline struct nb_two_documents nb_counts_of_pair(uint32_t both, uint32_t label)
+/* Branches on which labels have the feature, or on whether the row is wide, are unpredictable. So
+ * everything is read, and masked. */
+static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model, uint32_t row,
+                                                       uint32_t label)
 {
-    const unsigned turn = label * NB_PAIR_D;
-    both = both << turn | both >> (-turn & 31);
-    return (struct nb_two_documents){both & NB_PAIR_D_MOST, both >> NB_PAIR_D};
-}
-
-/* As nb_counts_of_two, of a row whose cells were read. */
-static inline struct nb_two_documents nb_counts_of_two_in(const struct nb_model *model,
-                                                          struct nb_row row, uint32_t label)
-{
-    if (__builtin_expect(!nb_row_is_pair(row) || label > 1, 0))
-        return nb_counts_of_two_else(model, row, label);
-    return nb_counts_of_pair((uint32_t)row.cells, label);
+    uint16_t code = nb_model_packed(model, row)->code;
+    uint64_t cells = *nb_wides_at(model->wides.segments, row, code);
+    if (__builtin_expect(!nb_code_is_pair(code, cells), 0))
+        return nb_counts_of_two_else(model, nb_model_row(model, row), label);
+    uint32_t both = nb_code_pair_documents(code, cells);
+    uint32_t one = nb_pair_documents(both, 0), other = nb_pair_documents(both, 1);
+    return (struct nb_two_documents){.all = (uint64_t)one + other,
+                                     .own = (one & -(uint32_t)(label == 0)) |
+                                            (other & -(uint32_t)(label == 1))};
 }
 
 /* The addresses of rows and their wide cells: a copy for a loop over many rows, so that the
@@ -101,18 +100,6 @@ struct nb_counts_rows {
 static inline struct nb_counts_rows nb_counts_rows(const struct nb_model *model)
 {
     return (struct nb_counts_rows){model->rows.table, model->wides.segments};
-}
-
-/* A branch on whether the row is wide is unpredictable as well. */
-static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model,
-                                                       const struct nb_counts_rows *rows,
-                                                       uint32_t row, uint32_t label)
-{
-    uint16_t code = nb_row_at(rows->table, row)->code;
-    uint64_t cells = *nb_wides_at(rows->segments, row, code);
-    if (__builtin_expect(!nb_code_is_pair(code, cells) || label > 1, 0))
-        return nb_counts_of_two_else(model, nb_model_row(model, row), label);
-    return nb_counts_of_pair(nb_code_pair_documents(code, cells), label);
 }
 
 /* n_wv of a label. */

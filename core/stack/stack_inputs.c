@@ -117,30 +117,13 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
     }
 }
 
-/* Returns the id of a row; prefetches later rows. */
-static inline uint64_t id_of(const struct nb_stack_pass *p, const struct nb_row_count *rows,
-                             size_t size, size_t i)
-{
-    if (i + NB_MODEL_AHEAD < size)
-        nb_packed_row_prefetch(nb_model_packed(p->model, rows[i + NB_MODEL_AHEAD].row));
-    return nb_model_packed(p->model, rows[i].row)->id;
-}
-
-/* Returns a row with its cells; prefetches later rows. */
-static inline struct nb_row row_at(const struct nb_stack_pass *p, const struct nb_row_count *rows,
-                                   size_t size, size_t i)
-{
-    (void)id_of(p, rows, size, i);
-    return nb_model_row(p->model, rows[i].row);
-}
-
 /* Returns how many rows are of no field. */
 static size_t add_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                        uint32_t features[NB_FIELDS])
 {
     size_t others = 0;
     for (size_t i = 0; i < size; i++) {
-        struct nb_row row = row_at(p, rows, size, i);
+        struct nb_row row = nb_stack_row_of(p, rows, size, i);
         if (i + NB_STACK_AHEAD_OF_CELLS < size)
             prefetch_row(p, nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_CELLS].row));
         if (i + NB_STACK_AHEAD_OF_REST < size)
@@ -340,7 +323,7 @@ static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_c
     bool asks_cells = p->without != NULL && p->view->size > 1;
     size_t others = 0;
     for (size_t i = 0; i < size; i++) {
-        unsigned field = nb_feature_field(id_of(p, rows, size, i));
+        unsigned field = nb_feature_field(nb_stack_id_of(p, rows, size, i));
         if (asks_cells && i + NB_STACK_AHEAD_OF_CELLS < size)
             nb_counts_prefetch(p->model,
                                nb_model_row(p->model, rows[i + NB_STACK_AHEAD_OF_CELLS].row));

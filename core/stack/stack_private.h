@@ -185,6 +185,8 @@ struct nb_stack_pass {
     const struct nb_stack_view *view;
     const struct nb_stack_reading *readings;
     unsigned experts;
+    bool are_roots;  /* with two labels: two experts, both of power 1.5 */
+    bool is_summed;  /* with two labels: nothing is left for nb_stack_two_finish */
     bool is_of_rows; /* with two labels: nobody will ask for an explanation */
     struct nb_stack_inputs *inputs;
     const struct nb_stack_without *without; /* NULL: no document is left out */
@@ -197,21 +199,40 @@ struct nb_stack_pass {
  * anywhere in memory. */
 enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2, NB_STACK_AHEAD_OF_REST = 1 };
 
-/* ---- two labels: core/stack/stack_two.c ------------------------------------------------------ */
+/* Returns the id of a row; prefetches later rows. */
+static inline uint64_t nb_stack_id_of(const struct nb_stack_pass *p,
+                                      const struct nb_row_count *rows, size_t size, size_t i)
+{
+    if (i + NB_MODEL_AHEAD < size)
+        nb_packed_row_prefetch(nb_model_packed(p->model, rows[i + NB_MODEL_AHEAD].row));
+    return nb_model_packed(p->model, rows[i].row)->id;
+}
+
+/* Returns a row with its cells; prefetches later rows. */
+static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
+                                            const struct nb_row_count *rows, size_t size, size_t i)
+{
+    (void)nb_stack_id_of(p, rows, size, i);
+    return nb_model_row(p->model, rows[i].row);
+}
+
+/* ---- two labels: core/stack/stack_two.c
+ * ------------------------------------------------------ */
 
 /* Begins with a document of `size` features. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
-/* Sums the evidence of a bag's features; `known` as in nb_model_step_cells. */
+/* Sums the evidence of a bag's features, or notes it; `known` as in nb_model_step_cells. */
 void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
                       const struct nb_found *known);
-/* Sums the evidence of all rows of a document, or notes them if it is left out, and counts its
- * features into `without`. Returns how many rows belong to no field. */
+/* Sums the evidence of all rows of a document, or notes it, and counts its features into `without`.
+ * Returns how many rows belong to no field. */
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                            struct nb_stack_without *without);
-/* Sums what was noted. */
+/* Puts the sums into the inputs, and those of the twin into its evidence. */
 void nb_stack_two_finish(const struct nb_stack_pass *p);
 
-/* ---- more than two labels: core/stack/stack_many.c ------------------------------------------- */
+/* ---- more than two labels: core/stack/stack_many.c
+ * ------------------------------------------- */
 
 void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The sums of a document with two labels: one column of them, with r and e of the first label;
- * those of the second are minus these, to the bit. Rows are summed while they are read. Only where
- * a document is left out are all its rows read before the first is summed, because the offsets
- * follow from them; until then the documents of each row are noted.
+ * those of the second are minus these, to the bit. Of a bag they are added up while its rows are
+ * read (stack_two.c). Where a document is left out, all its rows are looked at before the
+ * first is summed, because the offsets follow from them; so it is noted what each of them has
+ * (stack_two.c), and summed here.
  */
 #include <assert.h>
 #ifdef __SSE2__
@@ -16,75 +17,70 @@
 #include "core/counts/row_reader.h"
 #include "core/stack/stack_attributes.h"
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
-/* What both experts say of a feature; of a bank of one the second number is 0. */
-typedef double pair __attribute__((vector_size(16)));
-_Static_assert(sizeof(pair) == NB_STACK_EXPERTS * sizeof(double), "a number for each expert");
-
-/* Sums of the document, and where its evidence is kept: a local copy in each loop, which stores to
- * the evidence cannot change. */
-struct sums {
-    const struct nb_stack_reading *readings[NB_STACK_EXPERTS];
-    const double *logs[NB_STACK_EXPERTS];
-    uint32_t least; /* from this count on the logarithm is not in all tables */
-    bool are_roots; /* the usual bank: two experts, both of the power 1.5 */
-    bool is_alone;  /* the bank has one expert */
-    pair offsets[NB_FIELDS], x[NB_FIELDS];
-    struct nb_slots_values slots; /* of the twin; without it: of no slots */
-    double gains[NB_FIELDS];
-    struct nb_stack_said *said; /* the next one, for an explanation; NULL: nobody asks for one */
-    struct nb_stack_term *term; /* the next one that the twin learns from; NULL: none is kept */
+/* The target of noted rows for add_noted: a local copy of the loop's data, which stores to the
+ * notes cannot change. */
+struct notes {
+    const struct nb_model *model;
+    struct nb_slots_values slots; /* of the twin: asked for when the row is noted */
+    struct nb_stack_noted *next;
+    uint32_t label;      /* the first one */
+    uint32_t out, first; /* 1: a document is left out; and it has the first label */
 };
 
-/* The evidence of a whole mail takes as much memory as the first-level cache has, so it is kept
- * only for an explanation. */
-static inline __attribute__((always_inline)) struct sums begin_sums(const struct nb_stack_pass *p)
+static inline struct notes notes_of(const struct nb_stack_pass *p)
 {
-    const struct nb_stack_reading *one = &p->readings[0], *other = &p->readings[p->experts - 1];
-    bool keeps_terms = p->twin != NULL && p->twin->keeps;
-    struct sums s = {.readings = {one, other},
-                     .logs = {one->logs.logs, other->logs.logs},
-                     .least = one->logs.size < other->logs.size ? one->logs.size : other->logs.size,
-                     .are_roots = p->experts == 2 && one->kind == NB_POWER_1_5 &&
-                                  other->kind == NB_POWER_1_5,
-                     .is_alone = p->experts == 1,
-                     .slots = nb_slots_values(p->twin == NULL ? NULL : p->twin->slots),
-                     .said = p->is_of_rows || p->inputs->is_brief ? NULL : p->inputs->said,
-                     .term = keeps_terms ? p->twin->terms : NULL};
-    for (unsigned field = 0; field < NB_FIELDS; field++)
-        s.offsets[field] =
-            (pair){p->offsets[field], p->offsets[(p->experts - 1) * (size_t)NB_FIELDS + field]};
-    return s;
+    bool is_out = p->without != NULL;
+    return (struct notes){.model = p->model,
+                          .slots = nb_slots_values(p->twin == NULL ? NULL : p->twin->slots),
+                          .next = p->inputs->noted,
+                          .label = p->view->labels[0],
+                          .out = is_out,
+                          .first = is_out && p->without->label == p->view->labels[0]};
 }
 
-/* The gains of a feature. */
-static inline __attribute__((always_inline)) pair gains_of(const struct sums *s, uint32_t first,
-                                                           uint32_t second)
+/* Writes the number of notes back to the inputs. */
+static inline void keep_notes(const struct nb_stack_pass *p, const struct notes *notes)
 {
-    if (__builtin_expect((first | second) < s->least, 1)) /* the bits of both: neither is above */
-        return (pair){s->logs[0][first], s->logs[1][first]} -
-               (pair){s->logs[0][second], s->logs[1][second]};
-    return (pair){nb_stack_log(s->readings[0], first), nb_stack_log(s->readings[1], first)} -
-           (pair){nb_stack_log(s->readings[0], second), nb_stack_log(s->readings[1], second)};
+    p->inputs->noted_count = notes->next == NULL ? 0 : (size_t)(notes->next - p->inputs->noted);
+    assert(p->inputs->noted_count <= p->inputs->noted_room);
 }
 
-/* r sqrt|r|: two square roots for the time of one where there is an instruction for it. */
-static inline pair roots_of(pair r)
+/* Notes a row without the left-out document; there must be room. Returns D_w including that
+ * document. The next note overwrites a row that no document has, which avoids a branch. */
+static inline uint64_t note(struct notes *n, uint64_t id, uint32_t row)
 {
-#ifdef __SSE2__
-    const __m128d magnitude = _mm_castsi128_pd(_mm_set1_epi64x(INT64_MAX));
-    return r * (pair)_mm_sqrt_pd(_mm_and_pd((__m128d)r, magnitude));
-#else
-    return r * (pair){sqrt(fabs(r[0])), sqrt(fabs(r[1]))};
-#endif
+    struct nb_two_documents d = nb_counts_of_two(n->model, row, n->label);
+    uint64_t left = nb_stack_less(d.all, n->out);
+    uint64_t own = nb_stack_less(d.own, n->first);
+    own = own < left ? own : left;
+    assert(n->next != NULL);
+    n->next->first = (uint32_t)own;
+    n->next->second = (uint32_t)(left - own);
+    n->next->id = id;
+    n->next += left != 0;
+    nb_slots_values_prefetch(&n->slots, (uint32_t)id);
+    return d.all;
 }
 
-/* e of any bank. */
-static __attribute__((noinline)) pair powers_of(const struct sums *s, pair r)
+/* ---- the twin -------------------------------------------------------------------------------- */
+
+/* A local copy of the twin's sums, which stores to the features' evidence cannot change. */
+struct twin_sums {
+    struct nb_slots_values slots; /* without a twin: of no slots */
+    double gains[NB_FIELDS];
+};
+
+static inline struct twin_sums twin_sums_of(const struct nb_stack_pass *p)
 {
-    return (pair){nb_stack_power(s->readings[0], r[0]),
-                  s->is_alone ? 0 : nb_stack_power(s->readings[1], r[1])};
+    return (struct twin_sums){.slots = nb_slots_values(p->twin == NULL ? NULL : p->twin->slots)};
+}
+
+/* `r` is that of the first label; that of the second is minus it. */
+static inline void add_to_twin(struct twin_sums *sums, unsigned field, uint32_t key, double r)
+{
+    sums->gains[field] -= (double)sums->slots.values[key & sums->slots.mask] * r;
 }
 
 /* Writes a term for the twin, member by member: a copy of a whole term would wait for its parts. */
@@ -97,84 +93,214 @@ static inline void put_term(struct nb_stack_term *term, double r, uint32_t key, 
     term->is_dense = false;
 }
 
-/* Adds a feature that so many documents of each label have, at a place of the bag. */
-static inline __attribute__((always_inline)) void add_feature(struct sums *s, uint64_t id,
-                                                              unsigned field, uint32_t first,
-                                                              uint32_t second, size_t place)
+/* Whether the terms that the twin learns from are kept. */
+static inline bool keeps_terms(const struct nb_stack_pass *p)
 {
-    pair r = gains_of(s, first, second) - s->offsets[field];
-    pair e = s->are_roots ? roots_of(r) : powers_of(s, r);
-    s->x[field] += e;
-    s->gains[field] -= (double)s->slots.values[(uint32_t)id & s->slots.mask] * r[1];
-    if (s->said != NULL) {
-        memcpy(s->said->e, &e, sizeof e);
-        s->said->r = r[1];
-        s->said++->place = place;
+    return p->twin != NULL && p->twin->keeps;
+}
+
+/* The sums of a document with two labels by the usual bank: both experts have the power 1.5, and
+ * what a feature says for them is computed at once, as two numbers. Only where __SSE2__ is defined;
+ * elsewhere core/stack/stack_two.c computes the same bits for one expert after the other. */
+#ifdef __SSE2__
+
+/* The sums of both experts of the usual bank, and what they are made of. */
+struct pairs {
+    const struct nb_stack_reading *a, *b;
+    const double *logs_a, *logs_b;
+    uint32_t least; /* from this count on the logarithm is not in both tables */
+    __m128d offsets[NB_FIELDS], sums[NB_FIELDS];
+    struct twin_sums twin;
+};
+
+static inline __attribute__((always_inline)) struct pairs begin_pairs(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_reading *a = &p->readings[0], *b = &p->readings[1];
+    struct pairs pairs = {.a = a,
+                          .b = b,
+                          .logs_a = a->logs.logs,
+                          .logs_b = b->logs.logs,
+                          .least = a->logs.size < b->logs.size ? a->logs.size : b->logs.size,
+                          .twin = twin_sums_of(p)};
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        pairs.offsets[field] = _mm_set_pd(p->offsets[NB_FIELDS + field], p->offsets[field]);
+        pairs.sums[field] = _mm_setzero_pd();
     }
-    if (s->term != NULL)
-        put_term(s->term++, r[1], (uint32_t)id, field);
+    return pairs;
+}
+
+/* The gains of both experts. */
+static inline __m128d gains_of(const struct pairs *s, uint32_t first, uint32_t second)
+{
+    if ((first | second) >= s->least) /* the bits of both: not below either of them */
+        return _mm_sub_pd(_mm_set_pd(nb_stack_log(s->b, first), nb_stack_log(s->a, first)),
+                          _mm_set_pd(nb_stack_log(s->b, second), nb_stack_log(s->a, second)));
+    return _mm_sub_pd(_mm_set_pd(s->logs_b[first], s->logs_a[first]),
+                      _mm_set_pd(s->logs_b[second], s->logs_a[second]));
+}
+
+/* Returns the number of the second expert. */
+static inline double last_of(__m128d pair)
+{
+    return _mm_cvtsd_f64(_mm_unpackhi_pd(pair, pair));
+}
+
+/* A feature that so many documents of each label have: adds r sqrt|r| of both experts, two square
+ * roots for the time of one, and the same bits; nothing to the twin. Returns r of both; *e is what
+ * was added. */
+static inline __attribute__((always_inline)) __m128d
+add_to_experts(struct pairs *s, uint32_t first, uint32_t second, unsigned field, __m128d *e)
+{
+    const __m128d magnitude = _mm_castsi128_pd(_mm_set1_epi64x(INT64_MAX));
+    __m128d r = _mm_sub_pd(gains_of(s, first, second), s->offsets[field]);
+    *e = _mm_mul_pd(r, _mm_sqrt_pd(_mm_and_pd(r, magnitude)));
+    s->sums[field] = _mm_add_pd(s->sums[field], *e);
+    return r;
+}
+
+/* As add_to_experts, and adds to the twin. */
+static inline __attribute__((always_inline)) __m128d
+add_pair(struct pairs *s, uint32_t first, uint32_t second, unsigned field, uint32_t key, __m128d *e)
+{
+    __m128d r = add_to_experts(s, first, second, field, e);
+    add_to_twin(&s->twin, field, key, last_of(r));
+    return r;
+}
+
+/* Keeps what a feature says, for an explanation. */
+static inline __attribute__((always_inline)) void say(struct nb_stack_said *said, __m128d e,
+                                                      __m128d r)
+{
+    _mm_storeu_pd(said->e, e);
+    _mm_storeh_pd(&said->r, r);
 }
 
 /* Puts the sums into the inputs, and those of the twin into its evidence. */
-static inline __attribute__((always_inline)) void end_sums(const struct nb_stack_pass *p,
-                                                           const struct sums *s)
+static inline __attribute__((always_inline)) void end_pairs(const struct nb_stack_pass *p,
+                                                            const struct pairs *s)
 {
-    struct nb_stack_inputs *in = p->inputs;
-    for (unsigned e = 0; e < p->experts; e++)
-        for (unsigned field = 0; field < NB_FIELDS; field++)
-            in->x[((size_t)e * NB_STACK_GROUPS + field) * 2] = s->x[field][e];
-    in->said_count = s->said == NULL ? 0 : (size_t)(s->said - in->said);
-    assert(in->said_count <= in->said_room);
-    if (p->twin == NULL)
-        return;
-    memcpy(p->twin->gains, s->gains, sizeof s->gains);
-    p->twin->term_count = s->term == NULL ? 0 : (size_t)(s->term - p->twin->terms);
-    assert(p->twin->term_count <= p->twin->term_room);
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        double *x = p->inputs->x + (size_t)field * 2;
+        __m128d sums = s->sums[field];
+        x[0] = _mm_cvtsd_f64(sums);
+        x[(size_t)NB_STACK_GROUPS * 2] = _mm_cvtsd_f64(_mm_unpackhi_pd(sums, sums));
+    }
+    if (p->twin != NULL)
+        memcpy(p->twin->gains, s->twin.gains, sizeof s->twin.gains);
 }
 
-/* ---- a bag ----------------------------------------------------------------------------------- */
+#endif
 
-void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
-                      const struct nb_found *known)
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Two labels: the rows of a document that the counts have, of which it may be left out. They are
+ * read four at a time (core/counts/row_reader.h), and noted, or summed where all is known. */
+static void two_note_bag(const struct nb_stack_pass *p, const struct nb_feature *features,
+                         size_t size, const struct nb_found *known)
 {
-    const uint32_t label = p->view->labels[0];
-    struct sums sums = begin_sums(p);
-    uint32_t counted[NB_FIELDS] = {0};
-    struct nb_step own;
-    struct nb_found found = {0};
+    struct notes notes = notes_of(p);
+    uint32_t found[NB_MODEL_STEP];
+    const uint32_t *rows = NULL;
     for (size_t i = 0; i < size; i++) {
-        const size_t at = i % NB_MODEL_STEP;
-        if (at == 0)
-            found = nb_model_step_cells(p->model, features, i,
-                                        size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP, known,
-                                        &own);
-        struct nb_row row = {features[i].id, found.cells[at]};
-        unsigned field = nb_feature_field(row.id);
-        if (i + NB_MODEL_AHEAD < size)
-            nb_slots_values_prefetch(&sums.slots, (uint32_t)features[i + NB_MODEL_AHEAD].id);
+        unsigned field = nb_feature_field(features[i].id);
+        if (i % NB_MODEL_STEP == 0)
+            rows = nb_model_step(p->model, features, i,
+                                 size - i < NB_MODEL_STEP ? size - i : NB_MODEL_STEP,
+                                 known == NULL ? NULL : known->rows, found);
+        uint32_t row = rows[i % NB_MODEL_STEP];
         if (field >= NB_FIELDS) {
-            nb_stack_attributes_note(p->inputs, row.id, found.rows[at], false);
+            nb_stack_attributes_note(p->inputs, features[i].id, row, false);
             continue;
         }
-        counted[field]++;
+        p->inputs->features[field]++;
+        if (row == NB_NO_ROW)
+            continue;
+        p->inputs->said[notes.next - p->inputs->noted].place = i;
+        (void)note(&notes, features[i].id, row);
+    }
+    keep_notes(p, &notes);
+}
+
+#ifdef __SSE2__
+/* The state of a loop over a step of a bag. */
+struct reading {
+    struct pairs pairs;
+    struct nb_stack_said *said; /* the next one */
+    uint32_t features[NB_FIELDS];
+    unsigned
+        turn; /* by so many bits documents of a pair are turned: the first label's come first */
+};
+
+/* Documents of both labels, of a row that some label has. `turn` turns those of a pair. */
+static inline __attribute__((always_inline)) void put_documents(const struct nb_stack_pass *p,
+                                                                struct nb_row row, unsigned turn,
+                                                                uint32_t *first, uint32_t *second)
+{
+    uint32_t both = (uint32_t)row.cells;
+    both = both << turn | both >> (-turn & 31);
+    *first = both & NB_PAIR_D_MOST;
+    *second = both >> NB_PAIR_D;
+    if (__builtin_expect(nb_row_is_pair(row), 1))
+        return;
+    struct nb_two_documents d = nb_counts_of_two_else(p->model, row, p->view->labels[0]);
+    *first = d.own;
+    *second = (uint32_t)(d.all - d.own);
+}
+
+/* `says` is a constant where this is called: what each feature says is kept. Of a mail that is as
+ * much memory as the first-level cache has. */
+static inline __attribute__((always_inline)) void
+read_step(const struct nb_stack_pass *p, struct reading *reading, const struct nb_feature *features,
+          size_t start, size_t step, size_t size, const struct nb_found *found, bool says)
+{
+    const unsigned turn = reading->turn;
+    struct nb_stack_said *said = reading->said;
+    for (size_t i = 0; i < step; i++) {
+        uint64_t id = features[start + i].id;
+        struct nb_row row = {id, found->cells[i]};
+        unsigned field = nb_feature_field(id);
+        if (start + i + NB_MODEL_AHEAD < size)
+            nb_slots_values_prefetch(&reading->pairs.twin.slots,
+                                     (uint32_t)features[start + i + NB_MODEL_AHEAD].id);
+        if (field >= NB_FIELDS) {
+            nb_stack_attributes_note(p->inputs, id, found->rows[i], false);
+            continue;
+        }
+        reading->features[field]++;
         if (!nb_row_is_used(row))
             continue;
-        struct nb_two_documents d = nb_counts_of_two_in(p->model, row, label);
-        add_feature(&sums, row.id, field, d.own, d.others, i);
+        uint32_t first, second;
+        __m128d e;
+        put_documents(p, row, turn, &first, &second);
+        __m128d r = add_pair(&reading->pairs, first, second, field, (uint32_t)id, &e);
+        if (!says)
+            continue;
+        said->place = start + i;
+        say(said++, e, r);
     }
-    memcpy(p->inputs->features, counted, sizeof counted);
-    end_sums(p, &sums);
+    reading->said = said;
 }
 
-/* ---- rows of a document that the counts have ------------------------------------------------- */
-
-int nb_stack_two_start(struct nb_stack_pass *p, size_t size)
+static void two_sum_bag(const struct nb_stack_pass *p, const struct nb_feature *features,
+                        size_t size, const struct nb_found *known)
 {
-    struct nb_stack_inputs *in = p->inputs;
-    in->noted_count = in->said_count = 0;
-    return p->is_of_rows ? nb_array_renew(&in->noted, &in->noted_room, size, sizeof *in->noted)
-                         : nb_array_renew(&in->said, &in->said_room, size, sizeof *in->said);
+    struct nb_step own;
+    struct reading reading = {
+        .pairs = begin_pairs(p), .said = p->inputs->said, .turn = p->view->labels[0] * NB_PAIR_D};
+    assert(p->view->labels[0] < 2);
+    for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
+        size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
+        struct nb_found found = nb_model_step_cells(p->model, features, start, step, known, &own);
+        if (p->inputs->is_brief)
+            read_step(p, &reading, features, start, step, size, &found, false);
+        else
+            read_step(p, &reading, features, start, step, size, &found, true);
+    }
+    memcpy(p->inputs->features, reading.features, sizeof reading.features);
+    p->inputs->said_count = reading.said == NULL ? 0 : (size_t)(reading.said - p->inputs->said);
+    end_pairs(p, &reading.pairs);
 }
+#endif
 
 _Static_assert(offsetof(struct nb_stack_noted, second) == sizeof(uint32_t),
                "both are written as one number");
@@ -196,8 +322,10 @@ static struct nb_reader_labels reader_labels(const struct nb_stack_pass *p)
     return l;
 }
 
+/* ---- reading --------------------------------------------------------------------------------- */
+
 /* Where the rows of a document are read, and what is counted of them. */
-struct survey {
+struct surveying {
     struct nb_row_reader reader;
     struct nb_reader_labels labels;
     struct nb_slots_values slots; /* of the twin: asked for when a row is looked at */
@@ -207,7 +335,7 @@ struct survey {
 };
 
 /* Looks at four rows, and asks for what the twin has of them. */
-static inline __attribute__((always_inline)) void look_at(struct survey *s, size_t i,
+static inline __attribute__((always_inline)) void look_at(struct surveying *s, size_t i,
                                                           bool is_inside)
 {
     const uint64_t *ids = nb_reader_ids(&s->reader, i);
@@ -220,7 +348,7 @@ static inline __attribute__((always_inline)) void look_at(struct survey *s, size
 
 static inline __attribute__((always_inline)) void begin_survey(const struct nb_stack_pass *p,
                                                                const struct nb_row_count *rows,
-                                                               size_t size, struct survey *s)
+                                                               size_t size, struct surveying *s)
 {
     nb_reader_init(&s->reader, p->model, rows, size);
     s->labels = reader_labels(p);
@@ -237,7 +365,7 @@ static inline __attribute__((always_inline)) void begin_survey(const struct nb_s
 /* Prefetches later rows, and reads the four from `i` on. `is_inside`, a constant at each call: all
  * rows to prefetch exist. Returns as nb_reader_read. */
 static inline __attribute__((always_inline)) bool
-read_four(struct survey *s, size_t i, bool is_inside, struct nb_four_rows *four)
+read_four(struct surveying *s, size_t i, bool is_inside, struct nb_four_rows *four)
 {
     nb_reader_ask(&s->reader, i + NB_READER_ASKED, is_inside);
     look_at(s, i + NB_READER_LOOKED, is_inside);
@@ -246,13 +374,13 @@ read_four(struct survey *s, size_t i, bool is_inside, struct nb_four_rows *four)
 }
 
 /* How many rows have as many behind them as are asked for. */
-static size_t size_inside(const struct survey *s)
+static size_t size_inside(const struct surveying *s)
 {
     enum { BEHIND = NB_READER_ASKED + NB_READER_FOUR - 1 };
     return s->reader.size < BEHIND ? 0 : s->reader.size - BEHIND;
 }
 
-static size_t end_survey(const struct survey *s, struct nb_stack_without *without)
+static size_t end_survey(const struct surveying *s, struct nb_stack_without *without)
 {
     for (unsigned field = 0; field < NB_FIELDS; field++) {
         without->features[field] = s->features[field];
@@ -262,7 +390,7 @@ static size_t end_survey(const struct survey *s, struct nb_stack_without *withou
 }
 
 /* Counts a row. Returns whether it is of a field. */
-static inline bool count_row(struct survey *s, unsigned field)
+static inline bool count_row(struct surveying *s, unsigned field)
 {
     bool is_other = field >= NB_FIELDS;
     if (__builtin_expect(is_other, 0))
@@ -272,46 +400,28 @@ static inline bool count_row(struct survey *s, unsigned field)
     return !is_other;
 }
 
-/* Any row. Sets its documents without the left-out one. Returns whether there are any. */
-static inline bool read_any(const struct nb_stack_pass *p, struct survey *s, size_t i,
-                            unsigned field, struct nb_stack_noted *to)
-{
-    const uint32_t label = p->view->labels[0];
-    const bool is_out = p->without != NULL, is_of_first = is_out && p->without->label == label;
-    const struct nb_counts_rows rows = nb_counts_rows(p->model);
-    struct nb_two_documents d = nb_counts_of_two(p->model, &rows, s->reader.rows[i].row, label);
-    uint64_t all = (uint64_t)d.own + d.others, left = nb_stack_less(all, is_out);
-    uint64_t own = nb_stack_less(d.own, is_of_first);
-    own = own < left ? own : left; /* more, if the counts do not have the document any more */
-    s->shared[field] += all != 1;
-    to->first = (uint32_t)own;
-    to->second = (uint32_t)(left - own);
-    return left != 0;
-}
-
 /* Any four rows, or as many as there are. Returns where the next one is noted. */
 static __attribute__((noinline)) struct nb_stack_noted *
-note_any(const struct nb_stack_pass *p, struct survey *s, struct nb_stack_noted *next, size_t i)
+note_any(struct surveying *s, struct notes notes, struct nb_stack_noted *next, size_t i)
 {
     const uint64_t *ids = nb_reader_ids(&s->reader, i);
+    notes.next = next;
     for (size_t k = 0; k < NB_READER_FOUR && i + k < s->reader.size; k++) {
         unsigned field = nb_feature_field(ids[k]);
-        if (!count_row(s, field))
-            continue;
-        next->id = ids[k];
-        next += read_any(p, s, i + k, field, next); /* else it is overwritten */
+        if (count_row(s, field))
+            s->shared[field] += note(&notes, ids[k], s->reader.rows[i + k].row) != 1;
     }
-    return next;
+    return notes.next;
 }
 
 static inline __attribute__((always_inline)) struct nb_stack_noted *
-note_four(const struct nb_stack_pass *p, struct survey *s, struct nb_stack_noted *next, size_t i,
+note_four(struct surveying *s, const struct notes *notes, struct nb_stack_noted *next, size_t i,
           bool is_inside)
 {
     struct nb_four_rows four;
     const uint64_t *ids = nb_reader_ids(&s->reader, i);
     if (__builtin_expect(!read_four(s, i, is_inside, &four), 0))
-        return note_any(p, s, next, i);
+        return note_any(s, *notes, next, i);
 #pragma GCC unroll 4
     for (size_t k = 0; k < NB_READER_FOUR; k++) {
         unsigned field = nb_feature_field(ids[k]);
@@ -325,84 +435,252 @@ note_four(const struct nb_stack_pass *p, struct survey *s, struct nb_stack_noted
     return next;
 }
 
-/* Notes all rows of a document. */
-static void note_rows(const struct nb_stack_pass *p, struct survey *s)
+static size_t two_note_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                            size_t size, struct nb_stack_without *without)
 {
-    struct nb_stack_noted *next = p->inputs->noted;
+    struct notes notes = notes_of(p);
+    struct nb_stack_noted *next = notes.next;
+    struct surveying s;
+    begin_survey(p, rows, size, &s);
     size_t i = 0;
-    for (const size_t inside = size_inside(s); i < inside; i += NB_READER_FOUR)
-        next = note_four(p, s, next, i, true);
-    for (; i < s->reader.size; i += NB_READER_FOUR)
-        next = note_four(p, s, next, i, false);
-    p->inputs->noted_count = next == NULL ? 0 : (size_t)(next - p->inputs->noted);
-    assert(p->inputs->noted_count <= p->inputs->noted_room);
+    for (const size_t inside = size_inside(&s); i < inside; i += NB_READER_FOUR)
+        next = note_four(&s, &notes, next, i, true);
+    for (; i < size; i += NB_READER_FOUR)
+        next = note_four(&s, &notes, next, i, false);
+    notes.next = next;
+    keep_notes(p, &notes);
+    return end_survey(&s, without);
+}
+
+/* ---- summing --------------------------------------------------------------------------------- */
+
+#ifdef __SSE2__
+/* Where rows are summed as they are read. */
+struct summing {
+    const struct nb_stack_pass *p;
+    struct pairs pairs;
+    struct nb_stack_term *term; /* the next one; NULL: they are not kept */
+};
+
+static inline __attribute__((always_inline)) void sum_row(struct summing *sum, uint64_t id,
+                                                          uint32_t first, uint32_t second)
+{
+    __m128d e;
+    unsigned field = nb_feature_field(id);
+    __m128d r = add_pair(&sum->pairs, first, second, field, (uint32_t)id, &e);
+    if (sum->term != NULL)
+        put_term(sum->term++, last_of(r), (uint32_t)id, field);
 }
 
 /* As note_any. */
-static __attribute__((noinline)) void sum_any(const struct nb_stack_pass *p, struct survey *s,
-                                              struct sums *sums, size_t i)
+static __attribute__((noinline)) void sum_any(struct surveying *s, struct summing *sum, size_t i)
 {
     const uint64_t *ids = nb_reader_ids(&s->reader, i);
     for (size_t k = 0; k < NB_READER_FOUR && i + k < s->reader.size; k++) {
-        unsigned field = nb_feature_field(ids[k]);
-        struct nb_stack_noted d;
-        if (count_row(s, field) && read_any(p, s, i + k, field, &d))
-            add_feature(sums, ids[k], field, d.first, d.second, i + k);
+        if (!count_row(s, nb_feature_field(ids[k])))
+            continue;
+        struct nb_two_documents d =
+            nb_counts_of_two(sum->p->model, s->reader.rows[i + k].row, sum->p->view->labels[0]);
+        if (d.all != 0)
+            sum_row(sum, ids[k], d.own, (uint32_t)(d.all - d.own));
     }
 }
 
-static inline __attribute__((always_inline)) void sum_four(const struct nb_stack_pass *p,
-                                                           struct survey *s, struct sums *sums,
+static inline __attribute__((always_inline)) void sum_four(struct surveying *s, struct summing *sum,
                                                            size_t i, bool is_inside)
 {
     struct nb_four_rows four;
     const uint64_t *ids = nb_reader_ids(&s->reader, i);
     if (__builtin_expect(!read_four(s, i, is_inside, &four), 0)) {
-        sum_any(p, s, sums, i);
+        sum_any(s, sum, i);
         return;
     }
 #pragma GCC unroll 4
     for (size_t k = 0; k < NB_READER_FOUR; k++) {
-        unsigned field = nb_feature_field(ids[k]);
+        if (!count_row(s, nb_feature_field(ids[k])))
+            continue;
         uint64_t d = four.documents[k];
-        if (count_row(s, field) && d != 0) /* new features come last */
-            add_feature(sums, ids[k], field, (uint32_t)d, (uint32_t)(d >> 32), i + k);
+        if (d != 0) /* new features come last */
+            sum_row(sum, ids[k], (uint32_t)d, (uint32_t)(d >> 32));
     }
 }
 
-/* Sums all rows of a document that is not left out. */
-static void sum_rows(const struct nb_stack_pass *p, struct survey *s)
+static size_t two_sum_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows,
+                           size_t size, struct nb_stack_without *without)
 {
-    struct sums sums = begin_sums(p);
+    struct summing sum = {
+        .p = p, .pairs = begin_pairs(p), .term = keeps_terms(p) ? p->twin->terms : NULL};
+    struct surveying s;
+    begin_survey(p, rows, size, &s);
     size_t i = 0;
-    for (const size_t inside = size_inside(s); i < inside; i += NB_READER_FOUR)
-        sum_four(p, s, &sums, i, true);
-    for (; i < s->reader.size; i += NB_READER_FOUR)
-        sum_four(p, s, &sums, i, false);
-    end_sums(p, &sums);
+    for (const size_t inside = size_inside(&s); i < inside; i += NB_READER_FOUR)
+        sum_four(&s, &sum, i, true);
+    for (; i < size; i += NB_READER_FOUR)
+        sum_four(&s, &sum, i, false);
+    if (sum.term != NULL)
+        p->twin->term_count = (size_t)(sum.term - p->twin->terms);
+    end_pairs(p, &sum.pairs);
+    return end_survey(&s, without);
+}
+#endif
+
+/* ---- sums of what was noted ------------------------------------------------------------------ */
+
+/* What the twin learns from, of what was said. */
+static void keep_terms(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    for (size_t i = 0; i < in->noted_count; i++)
+        put_term(&p->twin->terms[p->twin->term_count++], in->said[i].r, (uint32_t)in->noted[i].id,
+                 nb_feature_field(in->noted[i].id));
+    assert(p->twin->term_count <= p->twin->term_room);
+}
+
+#ifdef __SSE2__
+static inline __attribute__((always_inline)) __m128d
+add_noted(struct pairs *s, const struct nb_stack_noted *noted, __m128d *e)
+{
+    return add_pair(s, noted->first, noted->second, nb_feature_field(noted->id),
+                    (uint32_t)noted->id, e);
+}
+
+/* Adds the notes to the sums, in their order, and keeps the data that an explanation needs. */
+static void add_pairs(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_noted *noted = p->inputs->noted;
+    struct nb_stack_said *said = p->inputs->said;
+    struct pairs pairs = begin_pairs(p);
+    __m128d e;
+    for (size_t i = 0, count = p->inputs->noted_count; i < count; i++) {
+        __m128d r = add_noted(&pairs, &noted[i], &e);
+        say(&said[i], e, r);
+    }
+    end_pairs(p, &pairs);
+}
+
+/* Sums notes of rows without a twin or an explanation, as for most documents of a refit. */
+static void add_pairs_alone(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_noted *noted = p->inputs->noted;
+    struct pairs pairs = begin_pairs(p);
+    __m128d e;
+    for (size_t i = 0, count = p->inputs->noted_count; i < count; i++)
+        (void)add_to_experts(&pairs, noted[i].first, noted[i].second, nb_feature_field(noted[i].id),
+                             &e);
+    end_pairs(p, &pairs);
+}
+
+/* As add_pairs_alone, with a twin. */
+static void add_pairs_of_rows(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_noted *noted = p->inputs->noted;
+    struct nb_stack_term *terms = keeps_terms(p) ? p->twin->terms : NULL;
+    struct pairs pairs = begin_pairs(p);
+    size_t count = p->inputs->noted_count;
+    __m128d e;
+    for (size_t i = 0; i < count; i++) {
+        __m128d r = add_noted(&pairs, &noted[i], &e);
+        if (terms != NULL)
+            put_term(&terms[i], last_of(r), (uint32_t)noted[i].id, nb_feature_field(noted[i].id));
+    }
+    if (terms != NULL)
+        p->twin->term_count = count;
+    end_pairs(p, &pairs);
+}
+#endif
+
+/* The sums of any bank from what was noted. */
+static void add_each(const struct nb_stack_pass *p)
+{
+    const struct nb_stack_inputs *in = p->inputs;
+    struct twin_sums twin = twin_sums_of(p);
+    for (size_t i = 0; i < in->noted_count; i++) {
+        const struct nb_stack_noted *n = &in->noted[i];
+        struct nb_stack_said *said = &in->said[i];
+        unsigned field = nb_feature_field(n->id);
+        double *x = in->x + (size_t)field * 2;
+        memset(said->e, 0, sizeof said->e);
+        for (unsigned e = 0; e < p->experts; e++, x += (size_t)NB_STACK_GROUPS * 2) {
+            const struct nb_stack_reading *reading = &p->readings[e];
+            said->r = nb_stack_log(reading, n->first) - nb_stack_log(reading, n->second) -
+                      p->offsets[e * NB_FIELDS + field];
+            said->e[e] = nb_stack_power(reading, said->r);
+            *x += said->e[e];
+        }
+        add_to_twin(&twin, field, (uint32_t)n->id, said->r);
+    }
+    if (p->twin != NULL)
+        memcpy(p->twin->gains, twin.gains, sizeof twin.gains);
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+/* Whether nobody asks what each row says. */
+static bool is_silent(const struct nb_stack_pass *p)
+{
+#ifdef __SSE2__
+    return p->are_roots && p->is_of_rows;
+#else
+    (void)p;
+    return false;
+#endif
+}
+
+int nb_stack_two_start(struct nb_stack_pass *p, size_t size)
+{
+    struct nb_stack_inputs *in = p->inputs;
+    p->are_roots = p->experts == 2 && p->readings[0].kind == NB_POWER_1_5 &&
+                   p->readings[1].kind == NB_POWER_1_5;
+    p->is_summed = false;
+    in->noted_count = in->said_count = 0;
+    int rc = nb_array_renew(&in->noted, &in->noted_room, size, sizeof *in->noted);
+    return rc != 0 || is_silent(p)
+               ? rc
+               : nb_array_renew(&in->said, &in->said_room, size, sizeof *in->said);
+}
+
+void nb_stack_two_add(struct nb_stack_pass *p, const struct nb_feature *features, size_t size,
+                      const struct nb_found *known)
+{
+#ifdef __SSE2__
+    p->is_summed = p->are_roots && (p->twin == NULL || !p->twin->keeps) && p->view->labels[0] < 2;
+    if (p->is_summed) {
+        two_sum_bag(p, features, size, known);
+        return;
+    }
+#endif
+    two_note_bag(p, features, size, known);
 }
 
 size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                            struct nb_stack_without *without)
 {
-    struct survey s;
     assert(p->is_of_rows);
-    begin_survey(p, rows, size, &s);
-    if (p->without == NULL)
-        sum_rows(p, &s);
-    else
-        note_rows(p, &s);
-    return end_survey(&s, without);
+#ifdef __SSE2__
+    const uint32_t *labels = p->view->labels;
+    p->is_summed =
+        p->are_roots && p->without == NULL && p->view->size == 2 && labels[0] < 2 && labels[1] < 2;
+    if (p->is_summed)
+        return two_sum_rows(p, rows, size, without);
+#endif
+    return two_note_rows(p, rows, size, without);
 }
 
 void nb_stack_two_finish(const struct nb_stack_pass *p)
 {
-    if (p->without == NULL)
+    if (p->is_summed)
         return;
-    struct sums sums = begin_sums(p);
-    for (size_t i = 0; i < p->inputs->noted_count; i++) {
-        const struct nb_stack_noted *n = &p->inputs->noted[i];
-        add_feature(&sums, n->id, nb_feature_field(n->id), n->first, n->second, i);
+#ifdef __SSE2__
+    if (is_silent(p)) {
+        (p->twin == NULL ? add_pairs_alone : add_pairs_of_rows)(p);
+        return;
     }
-    end_sums(p, &sums);
+    if (p->are_roots)
+        add_pairs(p);
+    else
+#endif
+        add_each(p);
+    p->inputs->said_count = p->inputs->noted_count;
+    if (keeps_terms(p))
+        keep_terms(p);
 }

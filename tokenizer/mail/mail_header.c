@@ -11,6 +11,14 @@
 #include "tokenizer/text/text.h"
 #include "tokenizer/text/url.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "core/base/string.h"
+#include "tokenizer/bag/tokenizing.h"
+#include "tokenizer/text/url.h"
+
 enum {
     VALUE_BYTES = 2048, /* bytes of a field that are read */
     WORD_BYTES = 64,
@@ -19,20 +27,86 @@ enum {
 
 static const char received_prefix[] = "received:";
 
-/* Those below 64 as bits: a mail has some thousand bytes of Received. */
-static inline bool is_separator(char c)
+/* Classes of bytes, a bit for each byte; separators are in none. The ends of words are
+ * unpredictable, and a mail has some thousand bytes of Received. */
+struct classes {
+    uint64_t separators, digits;
+    uint64_t marks; /* '.', ':' and '@' */
+};
+
+enum { WINDOW = 64 };
+
+static bool is_separator(char c)
 {
-#define BIT(c) (UINT64_C(1) << (c))
-    const uint64_t low = ((BIT(' ') << 1) - 1) | BIT('(') | BIT(')') | BIT('<') | BIT('>') |
-                         BIT(',') | BIT(';') | BIT('=') | BIT('"') | BIT('\'');
-#undef BIT
-    unsigned char byte = (unsigned char)c;
-    return byte < 64 ? (low >> byte & 1) != 0 : c == '[' || c == ']';
+    return (unsigned char)c <= ' ' || strchr("()[]<>,;=\"'", c) != NULL;
 }
 
 static bool is_mark(char c)
 {
     return c == '.' || c == ':' || c == '@';
+}
+
+#ifdef __SSE2__
+
+/* The bytes that are `from` or at most `more` above. */
+static inline __m128i in_range(__m128i text, char from, char more)
+{
+    __m128i above = _mm_sub_epi8(text, _mm_set1_epi8(from));
+    return _mm_cmpeq_epi8(_mm_min_epu8(above, _mm_set1_epi8(more)), above);
+}
+
+static inline __m128i is_byte(__m128i text, char c)
+{
+    return _mm_cmpeq_epi8(text, _mm_set1_epi8(c));
+}
+
+static inline uint64_t bits(__m128i a, __m128i b, unsigned shift)
+{
+    return (uint64_t)(unsigned)_mm_movemask_epi8(_mm_or_si128(a, b)) << shift;
+}
+
+static struct classes classify(const char *p)
+{
+    struct classes c = {0};
+    for (unsigned i = 0; i < WINDOW; i += 16) {
+        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i blank = in_range(text, '\0', ' ');
+        __m128i quote = _mm_or_si128(is_byte(text, '"'), in_range(text, '\'', ')' - '\''));
+        __m128i bracket = _mm_or_si128(is_byte(text, '['), is_byte(text, ']'));
+        __m128i comma = _mm_or_si128(is_byte(text, ','), in_range(text, ';', '>' - ';'));
+        __m128i point = _mm_or_si128(is_byte(text, '.'), is_byte(text, ':'));
+        c.separators |= bits(_mm_or_si128(blank, quote), _mm_or_si128(bracket, comma), i);
+        c.digits |= bits(in_range(text, '0', 9), _mm_setzero_si128(), i);
+        c.marks |= bits(point, is_byte(text, '@'), i);
+    }
+    return c;
+}
+
+#else
+
+static struct classes classify(const char *p)
+{
+    struct classes c = {0};
+    for (unsigned i = 0; i < WINDOW; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        c.separators |= is_separator(p[i]) ? bit : 0;
+        c.digits |= nb_ascii_is_digit(p[i]) ? bit : 0;
+        c.marks |= is_mark(p[i]) ? bit : 0;
+    }
+    return c;
+}
+
+#endif
+
+/* Like the function above, for the first bytes of a text that may be shorter; bytes after its end
+ * count as separators. */
+static inline struct classes classes_of(struct nb_string text)
+{
+    char tail[WINDOW] = {0};
+    if (text.length >= WINDOW)
+        return classify(text.bytes);
+    memcpy(tail, text.bytes, text.length);
+    return classify(tail);
 }
 
 static int count(struct nb_tokenizing *t, struct nb_string word)
@@ -104,6 +178,55 @@ static int count_word(struct nb_tokenizing *t, struct nb_string word, bool has_d
     return looks_like_id(word) ? 0 : count(t, word);
 }
 
+/* The words of one field. */
+struct walk {
+    struct nb_tokenizing *t;
+    bool after_id; /* the word before was "id" */
+};
+
+static int next_word(struct walk *walk, struct nb_string word, bool has_digits, bool has_marks)
+{
+    int rc = walk->after_id ? 0 : count_word(walk->t, word, has_digits, has_marks);
+    walk->after_id = word.length == 2 && nb_string_equals_nocase(word, "id");
+    return rc;
+}
+
+/* Counts the words that lie wholly in the first window of a text. Sets *done to the bytes before
+ * the first word that does not end there. */
+static int count_window(struct walk *walk, struct nb_string text, size_t *done)
+{
+    struct classes c = classes_of(text);
+    uint64_t words = ~c.separators;
+    int rc = 0;
+    *done = WINDOW;
+    for (uint64_t begins = words & ~(words << 1); rc == 0 && begins != 0; begins &= begins - 1) {
+        unsigned from = (unsigned)__builtin_ctzll(begins);
+        uint64_t behind = ~(words >> from) & ~UINT64_C(0) >> from;
+        if (behind == 0) { /* the word may continue after the window */
+            *done = from;
+            break;
+        }
+        unsigned length = (unsigned)__builtin_ctzll(behind);
+        uint64_t word = ((UINT64_C(1) << length) - 1) << from;
+        rc = next_word(walk, (struct nb_string){text.bytes + from, length}, (c.digits & word) != 0,
+                       (c.marks & word) != 0);
+    }
+    return rc;
+}
+
+/* Counts the first word of a text, of any length. Sets *done to its length. */
+static int count_first(struct walk *walk, struct nb_string text, size_t *done)
+{
+    bool has_digits = false, has_marks = false;
+    size_t length = 0;
+    for (; length < text.length && !is_separator(text.bytes[length]); length++) {
+        has_digits |= nb_ascii_is_digit(text.bytes[length]);
+        has_marks |= is_mark(text.bytes[length]);
+    }
+    *done = length;
+    return next_word(walk, (struct nb_string){text.bytes, length}, has_digits, has_marks);
+}
+
 int nb_mail_received(struct nb_tokenizing *t, struct nb_string value)
 {
     if (!nb_tokenizing_wants(t, NB_FIELD_RECEIVED) || value.length == 0)
@@ -113,20 +236,14 @@ int nb_mail_received(struct nb_tokenizing *t, struct nb_string value)
     const char *date = memrchr(value.bytes, ';', value.length);
     if (date != NULL)
         value.length = (size_t)(date - value.bytes);
-    bool is_id = false; /* the word before was "id" */
+    struct walk walk = {.t = t, .after_id = false};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < value.length; i++) {
-        bool has_digits = false, has_marks = false;
-        size_t from = i;
-        for (; i < value.length && !is_separator(value.bytes[i]); i++) {
-            has_digits |= nb_ascii_is_digit(value.bytes[i]);
-            has_marks |= is_mark(value.bytes[i]);
-        }
-        struct nb_string word = {value.bytes + from, i - from};
-        if (word.length == 0)
-            continue;
-        rc = is_id ? 0 : count_word(t, word, has_digits, has_marks);
-        is_id = nb_string_equals_nocase(word, "id");
+    while (rc == 0 && value.length > 0) {
+        size_t done;
+        rc = count_window(&walk, value, &done);
+        if (rc == 0 && done == 0)
+            rc = count_first(&walk, value, &done);
+        value = nb_string_from(value, done < value.length ? done : value.length);
     }
     return rc;
 }

@@ -149,11 +149,8 @@ static bool are_better(struct comparing *c)
     return c->binned < c->gaussian;
 }
 
-/* Sets *bins_are_better if bins have the smaller loss over the attribute's numbers, or over the
- * sample that stands for them. Time: sampled numbers times labels, for each label that has them,
- * plus bins times labels squared, plus one look at every number. Returns 0 or NB_NO_MEMORY. */
-static int number_compare(const struct nb_number_field *field, const struct nb_model *model,
-                          const struct nb_number_span *numbers, bool *bins_are_better)
+int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
+                      const struct nb_number_span *numbers, bool *bins_are_better)
 {
     struct comparing c = {.field = field, .model = model, .numbers = numbers};
     c.scores = malloc((field->size + (size_t)1) * sizeof *c.scores);
@@ -263,7 +260,7 @@ static int cut(struct nb_numbers *n, const struct nb_model *model, size_t attrib
                                               &n->gaussians[attribute * n->size],
                                               n->added};
         if (varies(n, attribute))
-            rc = number_compare(&field, model, numbers, &c->is_cut);
+            rc = nb_number_compare(&field, model, numbers, &c->is_cut);
     }
     return rc;
 }

@@ -43,6 +43,12 @@ struct nb_number_field {
     double added;                        /* to variances */
 };
 
+/* Sets *bins_are_better if bins have the smaller loss over the attribute's numbers, or over the
+ * sample that stands for them. Time: sampled numbers times labels, for each label that has them,
+ * plus bins times labels squared, plus one look at every number. Returns 0 or NB_NO_MEMORY. */
+int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
+                      const struct nb_number_span *numbers, bool *bins_are_better);
+
 /* The numbers of an attribute. */
 struct nb_number_counts {
     bool is_number;

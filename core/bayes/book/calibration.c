@@ -42,8 +42,7 @@ static size_t pool(const struct nb_calibration_point *points, size_t count, stru
     return size;
 }
 
-/* Takes memory for so many points. Returns 0 or NB_NO_MEMORY. */
-static int calibrator_reserve(struct nb_calibrator *c, uint32_t size)
+int nb_calibrator_reserve(struct nb_calibrator *c, uint32_t size)
 {
     assert(size > 0);
     c->x = calloc(size, 2 * sizeof *c->x);
@@ -58,7 +57,7 @@ static int keep(const struct block *blocks, size_t count, struct nb_calibrator *
     uint32_t size = 0;
     for (size_t i = 0; i < count; i++)
         size += blocks[i].last > blocks[i].first ? 2 : 1;
-    if (calibrator_reserve(c, size) != 0)
+    if (nb_calibrator_reserve(c, size) != 0)
         return NB_NO_MEMORY;
     size = 0;
     for (size_t i = 0; i < count; i++) {
@@ -73,8 +72,7 @@ static int keep(const struct block *blocks, size_t count, struct nb_calibrator *
     return 0;
 }
 
-/* Sets size, x and y; sorts the points and overwrites them. Returns 0 or NB_NO_MEMORY. */
-static int fit_isotonic(struct nb_calibration_point *points, size_t count, struct nb_calibrator *c)
+int nb_fit_isotonic(struct nb_calibration_point *points, size_t count, struct nb_calibrator *c)
 {
     assert(count > 0);
     struct block *blocks = malloc(count * sizeof *blocks);
@@ -86,7 +84,7 @@ static int fit_isotonic(struct nb_calibration_point *points, size_t count, struc
     return rc;
 }
 
-static double calibrator_isotonic(const struct nb_calibrator *c, double f)
+double nb_calibrator_isotonic(const struct nb_calibrator *c, double f)
 {
     uint32_t low = 0, high = c->size - 1;
     assert(c->size > 0);
@@ -217,9 +215,8 @@ static void polish(const struct nb_calibration_point *points, size_t count, cons
     }
 }
 
-/* Sets a and b. */
-static void fit_platt(const struct nb_calibration_point *points, size_t count,
-                      struct nb_calibrator *calibrator)
+void nb_fit_platt(const struct nb_calibration_point *points, size_t count,
+                  struct nb_calibrator *calibrator)
 {
     struct targets t = targets_of(points, count);
     double without = 1 / t.without - 1; /* documents without the label, and 1 */
@@ -235,8 +232,7 @@ static void fit_platt(const struct nb_calibration_point *points, size_t count,
     calibrator->b = b;
 }
 
-/* Return the probability that the map gives the log-odds `f`. */
-static double calibrator_platt(const struct nb_calibrator *c, double f)
+double nb_calibrator_platt(const struct nb_calibrator *c, double f)
 {
     double z = c->a * f + c->b;
     return z >= 0 ? exp(-z) / (1 + exp(-z)) : 1 / (1 + exp(z));
@@ -329,8 +325,8 @@ static int fit_one(enum nb_calibration_method method, struct nb_calibration_poin
                    size_t count, struct nb_calibrator *of)
 {
     if (method == NB_CALIBRATION_ISOTONIC)
-        return fit_isotonic(points, count, of);
-    fit_platt(points, count, of);
+        return nb_fit_isotonic(points, count, of);
+    nb_fit_platt(points, count, of);
     return 0;
 }
 
@@ -392,7 +388,7 @@ static int copy_points(struct nb_calibrator *to, const struct nb_calibrator *fro
     *to = (struct nb_calibrator){.a = from->a, .b = from->b};
     if (from->size == 0)
         return 0;
-    if (calibrator_reserve(to, from->size) != 0)
+    if (nb_calibrator_reserve(to, from->size) != 0)
         return NB_NO_MEMORY;
     memcpy(to->x, from->x, from->size * sizeof *to->x);
     memcpy(to->y, from->y, from->size * sizeof *to->y);
@@ -444,8 +440,8 @@ bool nb_calibration_is_of(const struct nb_calibration *c, const uint32_t *labels
 
 static double say(const struct nb_calibration *c, uint32_t map, double f)
 {
-    return c->method == NB_CALIBRATION_PLATT ? calibrator_platt(&c->of[map], f)
-                                             : calibrator_isotonic(&c->of[map], f);
+    return c->method == NB_CALIBRATION_PLATT ? nb_calibrator_platt(&c->of[map], f)
+                                             : nb_calibrator_isotonic(&c->of[map], f);
 }
 
 void nb_calibration_apply(const struct nb_calibration *c, const uint32_t *labels,
@@ -501,7 +497,7 @@ static int read_map(struct nb_unpacker *r, int method, struct nb_calibrator *of)
     uint32_t size = (uint32_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at) / 16);
     if (r->failed || (size > 0) != (method == NB_CALIBRATION_ISOTONIC))
         return NB_CORRUPT;
-    if (size > 0 && calibrator_reserve(of, size) != 0)
+    if (size > 0 && nb_calibrator_reserve(of, size) != 0)
         return NB_NO_MEMORY;
     for (uint32_t k = 0; k < size; k++) {
         of->x[k] = nb_unpack_double(r);

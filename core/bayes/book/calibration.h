@@ -41,6 +41,18 @@ struct nb_calibration_point {
     double f, target;
 };
 
+/* Sets a and b. */
+void nb_fit_platt(const struct nb_calibration_point *points, size_t count,
+                  struct nb_calibrator *calibrator);
+/* Sets size, x and y; sorts the points and overwrites them. Returns 0 or NB_NO_MEMORY. */
+int nb_fit_isotonic(struct nb_calibration_point *points, size_t count,
+                    struct nb_calibrator *calibrator);
+/* Return the probability that the map gives the log-odds `f`. */
+double nb_calibrator_platt(const struct nb_calibrator *calibrator, double f);
+double nb_calibrator_isotonic(const struct nb_calibrator *calibrator, double f);
+/* Takes memory for so many points. Returns 0 or NB_NO_MEMORY. */
+int nb_calibrator_reserve(struct nb_calibrator *calibrator, uint32_t size);
+
 enum nb_calibration_method {
     NB_CALIBRATION_NONE,
     NB_CALIBRATION_PLATT,

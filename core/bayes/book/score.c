@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/bayes/book/score_view.h"
 #include "core/bayes/book/scorer.h"
+#include "core/bayes/book/two_labels.h"
 
 /* ---- a bag ----------------------------------------------------------------------------------- */
 
@@ -178,6 +179,22 @@ static void add_factor_step(struct pass *p, const struct nb_feature *features, s
     add_step(p, features, step, found, add_factor_row);
 }
 
+static void add_step_of_two(struct pass *p, const struct nb_feature *features, size_t step,
+                            const struct nb_found *found)
+{
+    const uint32_t *position = p->view->position;
+    struct nb_two_labels two = {.sums = {p->sums[position[0]], p->sums[position[1]]}};
+    if (!nb_two_labels_add(&two, &p->scorer->logs, p->model, features, step, found)) {
+        add_multinomial_step(p, features, step, found);
+        return;
+    }
+    p->sums[position[0]] = two.sums[0];
+    p->sums[position[1]] = two.sums[1];
+    p->total += two.total;
+    p->known += two.known;
+    p->weight += two.known;
+}
+
 typedef void add_each_step(struct pass *p, const struct nb_feature *features, size_t step,
                            const struct nb_found *found);
 
@@ -185,6 +202,8 @@ static add_each_step *way_of(const struct pass *p)
 {
     if (p->scorer->has_factors)
         return add_factor_step;
+    if (nb_scorer_has_two_labels(p->scorer, p->model))
+        return add_step_of_two;
     return p->scorer->settings.event_model == NB_EVENT_MULTINOMIAL ? add_multinomial_step
                                                                    : add_other_step;
 }

@@ -81,6 +81,13 @@ static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb
     return !view->skips || nb_word_rank_is_behind(occurrences, id, &view->skipped);
 }
 
+/* Whether core/bayes/book/two_labels.h applies to a model under these settings. */
+static inline bool nb_scorer_has_two_labels(const struct nb_scorer *s, const struct nb_model *model)
+{
+    return s->view.size == 2 && nb_model_label_count(model) == 2 && !s->has_factors &&
+           !s->filters && s->settings.event_model == NB_EVENT_MULTINOMIAL;
+}
+
 /* What a word's count for one label adds to the score by an event model, per position, over what a
  * count of 0 adds. `all` is the word's occurrences in all labels (complement only). */
 static inline __attribute__((always_inline)) double
