@@ -184,19 +184,21 @@ static int ask_digest(struct check *c, const char *url, size_t stream, uint64_t 
 static int ask_row(struct check *c, size_t stream, json_t *rows)
 {
     uint64_t most = 0;
-    for (size_t i = 0; i < 2 * c->count; i++) {
-        bool is_first = i < c->count;
-        if (is_first)
-            (void)json_array_append_new(rows, json_object());
-        json_t *row = json_array_get(rows, i % c->count);
-        if (!is_first &&
-            (json_object_get(row, "digest") == NULL || nb_answer_number(row, "number") == most))
-            continue;
-        int rc = ask_digest(c, c->urls[i % c->count], stream, is_first ? 0 : most, row);
-        if (!is_first && rc == NB_CONFLICT)
-            return rc;
-        uint64_t number = nb_answer_number(row, "number");
-        most = number > most ? number : most;
+    for (int round = 0; round < 2; round++) {
+        bool is_first = round == 0;
+        for (size_t i = 0; i < c->count; i++) {
+            if (is_first)
+                (void)json_array_append_new(rows, json_object());
+            json_t *row = json_array_get(rows, i);
+            if (!is_first &&
+                (json_object_get(row, "digest") == NULL || nb_answer_number(row, "number") == most))
+                continue;
+            int rc = ask_digest(c, c->urls[i], stream, is_first ? 0 : most, row);
+            if (!is_first && rc == NB_CONFLICT)
+                return rc;
+            uint64_t number = nb_answer_number(row, "number");
+            most = number > most ? number : most;
+        }
     }
     return 0;
 }
