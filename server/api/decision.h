@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ?threshold, ?target_fpr, ?cost_fp&cost_fn and ?positive of a classification: how the request
- * wants verdicts turned into decisions. A decision is read once for a request, by the thread that
- * works on it, and then applied to each of its verdicts.
+ * The query parameters ?threshold, ?target_fpr, ?cost_fp&cost_fn and ?positive of a classification,
+ * which say how verdicts become decisions. The thread that works on a request reads the rule once
+ * and applies it to each verdict.
  *
- * A threshold alone applies to the winning label: the decision is that label, or "unsure". With
- * `positive`, and for a false-positive rate or costs, which concern one label by their meaning, the
- * threshold applies to that label: the decision is that label, the best of the others, or "unsure".
- * When the model knows no token of the document, only the prior has spoken: "unsure".
+ * A threshold without `positive` applies to the winning label: the decision is that label or
+ * "unsure". With `positive`, with a false-positive rate and with costs, the threshold applies to
+ * one label: the decision is that label, the most probable other label, or "unsure". When the model
+ * knows no token of the document, only the prior supports the verdict, and the decision is
+ * "unsure".
  */
 #ifndef NB_SERVER_API_DECISION_H
 #define NB_SERVER_API_DECISION_H
@@ -25,22 +26,23 @@ enum { NB_DECISION_LABEL = 65, NB_DECISION_TEXT = 512 };
 
 struct nb_decision_rule {
     bool is_asked;     /* false: the request wants no decision */
-    bool is_of_winner; /* the threshold holds for whichever label wins, not for a positive one */
+    bool is_of_winner; /* the threshold applies to the winning label, not to a positive one */
     bool is_named;     /* the request names the positive label */
     double threshold;
-    char positive[NB_DECISION_LABEL]; /* the label, NUL-terminated; empty: the default */
-    char source[160];                 /* where the threshold comes from, as part of a sentence */
+    char positive[NB_DECISION_LABEL]; /* the positive label, NUL-terminated; empty: the default
+                                         label */
+    char source[160]; /* origin of the threshold, as part of the sentence in `reason` */
 };
 
-/* Reads the rule from the query. Returns 0; NB_INVALID when the query asks in more than one way,
- * gives one of two costs only, or has a number out of range; with target_fpr also the codes of
- * nb_engine_evaluation. */
+/* Reads the rule from the query. Returns 0; NB_INVALID when the query gives a threshold in more
+ * than one way, gives only one of the two costs, or has a number out of range; with target_fpr also
+ * the codes of nb_engine_evaluation. */
 int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *rule,
                      struct nb_error *error);
 
 /* A decision, as the reply shows it. */
 struct nb_decision_made {
-    const char *label; /* the verdict's, or "unsure" */
+    const char *label; /* a label of the verdict, or "unsure" */
     char reason[NB_DECISION_TEXT];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The documents of a request's body one after the other, whatever its media type: a JSON document,
- * a JSON batch, a line of NDJSON, a text, a mail, an mbox, the rows of a CSV. With the query
+ * Reads the documents of a request's body one after another, for all media types: a JSON document,
+ * a JSON batch, a line of NDJSON, a text, a mail, an mbox, the rows of a CSV table. With the query
  * parameter attached=yes the documents are the mails that are attached to the mails of the body.
  * For the thread that works on the request.
  */
@@ -26,24 +26,25 @@ struct nb_document_source {
     /* The current document, or the reason why it cannot be read (code 0: it can be read). */
     struct nb_json_document document;
     struct nb_error why;
-    const char *warning; /* about how the bytes of a table were read; NULL: none */
+    const char *warning; /* about the charset of a CSV table; NULL: none */
 
     /* private */
     const struct nb_request *request;
     const struct nb_ndjson_line *line; /* NULL: the whole body */
-    struct nb_json_body *body;         /* of JSON */
+    struct nb_json_body *body;         /* owned: the parsed body; NULL: the body is not JSON */
     struct nb_mbox mbox;
-    bool is_table; /* the body is CSV, and this: */
+    bool is_table; /* the body is CSV; `table` reads it */
     struct nb_json_table table;
-    struct nb_buffer label; /* of the query, where its form needs bytes */
+    struct nb_buffer label; /* the label of the query, if normalizing changes it */
     struct nb_buffer text;  /* a text after charset conversion, or one mail of an mbox */
-    struct nb_buffer lines; /* a mail after conversion of its lines (tokenizer/mail/mail_file.h) */
-    struct nb_buffer file;  /* an mbox likewise */
-    size_t taken;           /* documents so far */
-    bool is_attached;       /* the mails are forwards, and the documents are attached to them */
+    struct nb_buffer
+        lines; /* a mail after the conversion of its lines (tokenizer/mail/mail_file.h) */
+    struct nb_buffer file; /* an mbox after the same conversion */
+    size_t taken;          /* documents read so far */
+    bool is_attached;      /* the documents are the mails attached to the mails of the body */
     struct nb_mail_attached attached;
-    size_t given;              /* of the attached mails of the current document */
-    size_t attached_documents; /* attached mails given so far, of all documents */
+    size_t given;              /* attached mails of the current mail given so far */
+    size_t attached_documents; /* attached mails of all mails given so far */
 };
 
 /* Opens `line`, or the whole of request->body if `line` is NULL; both are borrowed. Returns 0 or a

@@ -15,15 +15,15 @@
 struct nb_json_document;
 struct nb_results;
 
-/* What a request asks for in its verdicts. */
+/* The query's options for verdicts. */
 struct nb_posted_options {
-    size_t explain;     /* tokens */
-    unsigned level;     /* of the labels; 0: as they are */
+    size_t explain;     /* most tokens in an explanation */
+    unsigned level;     /* level of labels to sum probabilities at; 0: labels as they are */
     bool remembers;     /* verdicts are kept in the model's history */
-    bool is_of_several; /* several models are asked: one without a history keeps nothing */
-    bool counts;        /* the documents of each label, also of a model that is ready */
-    bool word_counts;   /* how often the tokens of an explanation occur */
-    size_t top;         /* labels that are told, the most probable ones; 0: all */
+    bool is_of_several; /* the request names several models; those without a history keep nothing */
+    bool counts;        /* verdicts show the documents of each label even if the model is ready */
+    bool word_counts;   /* explanations show how often their tokens occur */
+    size_t top;         /* most labels that a verdict lists, the most probable ones; 0: all */
     struct nb_decision_rule rule; /* how verdicts become decisions */
 };
 
@@ -32,11 +32,10 @@ struct nb_posted_options {
 int nb_posted_options_read(const struct nb_request *request, struct nb_posted_options *options,
                            struct nb_error *error);
 
-/* Writes the verdict of the model results->model on a document, and logs the verdict if verdicts
- * are logged. `is_again`: the last question to `verdict` was about the same document. Fills `made`
- * if a decision is asked for. Returns 0; a code of nb_engine_classify or nb_decision_make, for
- * failures of the model or the daemon; or NB_UNUSABLE for values that do not fit the model
- * (nb_values_check). */
+/* Writes the verdict of the model results->model on a document, and logs it if verdicts are logged.
+ * `is_again`: `verdict` was last used for the same document. Fills `made` if the request asks for a
+ * decision. Returns 0; a code of nb_engine_classify or nb_decision_make, for failures of the model
+ * or the daemon; or NB_UNUSABLE for values that do not fit the model (nb_values_check). */
 int nb_documents_judge(const struct nb_posted_options *options, struct nb_results *results,
                        const struct nb_json_document *document, bool is_again,
                        struct nb_verdict *verdict, struct nb_decision_made *made,

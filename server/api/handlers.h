@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The handlers of the paths of the API, which the table in server/routes.c names. The file of a
- * noun has them, and says more. For the thread that works on the request.
+ * The handlers of the API's paths, which the table in server/routes.c names. The file of each noun
+ * has its handlers and describes them. For the thread that works on the request.
  */
 #ifndef NB_SERVER_API_HANDLERS_H
 #define NB_SERVER_API_HANDLERS_H
@@ -14,7 +14,7 @@ nb_handler nb_route_documents;           /* a whole body, or the end of a stream
 nb_line_handler nb_route_documents_line; /* a line of NDJSON */
 nb_handler nb_route_classify_many;       /* one document, judged by several models */
 
-/* decision.c: how good the verdicts of a model were. */
+/* decision.c: evaluates the past verdicts of a model. */
 nb_handler nb_route_evaluation;
 
 /* models_route.c: models, their labels, vocabularies and learned documents. */
@@ -27,24 +27,24 @@ nb_handler nb_route_export, nb_route_backup;
 nb_handler nb_route_import; /* the end of an import's lines */
 nb_line_handler nb_route_import_line;
 
-/* generate_route.c: a document that is drawn from a model, and the estimates that it is drawn
+/* generate_route.c: draws a document from a model, and shows the estimates that it is drawn
  * from. */
 nb_handler nb_route_sample, nb_route_distribution;
 
-/* quarantine_route.c: the changes that wait, in pages; their effect on the evaluation; and the
- * route that applies or drops them. */
+/* quarantine_route.c: lists the waiting changes in pages, shows their effect on the evaluation, and
+ * applies or drops them. */
 nb_handler nb_route_quarantine, nb_route_quarantine_effect, nb_route_quarantine_settle;
 enum { NB_QUARANTINE_APPLY, NB_QUARANTINE_DROP }; /* verbs of nb_route_quarantine_settle */
 
-/* undo_route.c: changes of documents are undone by source, time and ids; a label is deleted with
- * its documents. */
+/* undo_route.c: undoes changes of documents by source, time and ids; deletes a label with its
+ * documents. */
 nb_handler nb_route_undo, nb_route_delete_label;
 nb_handler nb_route_undone;  /* the notes that undos have left */
-nb_handler nb_route_sources; /* the sources of a model's documents, and how many each taught */
+nb_handler nb_route_sources; /* the sources of a model's documents, and the documents of each */
 
 /* history_route.c: kept verdicts, and single documents by their ids. */
 nb_handler nb_route_history;         /* kept verdicts, newest first, in pages */
-nb_handler nb_route_history_verdict; /* one kept verdict, and why it is so */
+nb_handler nb_route_history_verdict; /* one kept verdict with its explanation */
 nb_handler nb_route_next;            /* the documents whose labels would teach most */
 nb_handler nb_route_label_document, nb_route_forget_document;
 
@@ -56,7 +56,7 @@ nb_handler nb_route_cluster;
 /* networks.c, network_learn_route.c, network_ask.c: Bayes nets. */
 nb_handler nb_route_networks, nb_route_network, nb_route_put_network, nb_route_delete_network;
 nb_handler nb_route_learn_network; /* learns a network from the rows of the body */
-nb_handler nb_route_post_network;  /* takes a network as given, or learns it from a model */
+nb_handler nb_route_post_network;  /* stores the given network, or learns one from a model */
 nb_handler nb_route_query_network;
 
 /* operations.c: for those who run the daemon. */
@@ -65,8 +65,9 @@ nb_handler nb_route_healthz, nb_route_readyz, nb_route_metrics, nb_route_openapi
 /* ---- what handlers share ------------------------------------------------------------------------
  */
 
-/* Replies with the model of the request, which was made or changed. `dropped` is the number of
- * changes in its quarantine that could not be kept. Returns 0 or a code, as a handler does. */
+/* Replies with the request's model after the request has created or changed it. `dropped` is the
+ * number of changes in its quarantine that could not be kept. Returns 0 or a code, as a handler
+ * does. */
 int nb_reply_model(struct nb_request *request, uint64_t dropped, struct nb_error *error);
 
 /* The description of the HTTP API (OpenAPI 3.1): the JSON text of server/api/openapi.json, compiled

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks, questions about them and what was learned, from JSON and as JSON. Pure functions; any
- * thread. Reading is as strict as server/json/json_load.h; errors name the node and the row.
+ * Reads networks and questions about them from JSON, and writes networks and what was learned as
+ * JSON. Pure functions; any thread. Reading is as strict as server/json/json_load.h; errors name
+ * the node and the row.
  */
 #ifndef NB_SERVER_API_NETWORK_JSON_H
 #define NB_SERVER_API_NETWORK_JSON_H
@@ -24,17 +25,17 @@ enum nb_network_verb {
     NB_NETWORK_PROBABILITIES, /* P(node | evidence) of `targets` */
     NB_NETWORK_SAMPLES,       /* `samples` samples, drawn with `seed` */
     NB_NETWORK_INDEPENDENT,   /* are `from` and `to` separated by `given`? */
-    NB_NETWORK_EQUIVALENT     /* to the network `other`, or to the graph `graph`? */
+    NB_NETWORK_EQUIVALENT     /* is it equivalent to the network `other`, or to `graph`? */
 };
 
-/* A question. */
+/* A question about a network. */
 struct nb_network_question {
     enum nb_network_verb verb;
     struct nb_network_evidence evidence;
     nb_node_set targets[NB_NETWORK_NODES];
     uint64_t samples, seed;
     nb_node_set from[NB_NETWORK_NODES], to[NB_NETWORK_NODES], given[NB_NETWORK_NODES];
-    char *other;            /* owned: the name of a network; NULL: `graph` is compared */
+    char *other;            /* owned: the name of a network; NULL: compare with `graph` */
     struct nb_graph *graph; /* owned; it has no cycle */
 };
 void nb_network_question_deinit(struct nb_network_question *question);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes the reply to a request about documents: one result, {"results": [...]} with totals, or one
- * result a line. For the thread that works on the request; the results belong to it.
+ * result per line. For the thread that works on the request; the results belong to it.
  */
 #ifndef NB_SERVER_API_RESULTS_H
 #define NB_SERVER_API_RESULTS_H
@@ -14,9 +14,9 @@
 
 struct nb_request;
 
-/* What is to be done about a document, and why. */
+/* A decision about a document. */
 struct nb_json_decision {
-    const char *label; /* or "unsure" */
+    const char *label; /* a label, or "unsure" */
     const char *reason;
 };
 
@@ -29,39 +29,41 @@ enum nb_results_form {
 struct nb_results {
     struct nb_request *request;
     enum nb_results_form form;
-    struct nb_string model; /* model of the next result; at first that of the request */
+    struct nb_string model; /* model of the next result; at first the request's model */
     struct nb_buffer
-        id; /* owned: of the document whose verdict the history was asked to keep; else empty */
-    bool is_kept;                 /* ... and whether it keeps it */
-    bool has_counts;              /* verdicts have the documents of each label */
-    bool has_word_counts;         /* tokens of explanations have their counts */
-    size_t top;                   /* verdicts have so many labels at most; 0: all */
-    const char *warning;          /* about how the text of the next result was read; NULL: none */
-    const char *table_warning;    /* the same about a table, for all results */
-    uint64_t size;                /* results so far */
+        id; /* owned: the document's id if the history was asked to keep its verdict; else empty */
+    bool is_kept;              /* the history has kept that verdict */
+    bool has_counts;           /* verdicts show the documents of each label */
+    bool has_word_counts;      /* explanations show the counts of their tokens */
+    size_t top;                /* most labels that a verdict lists; 0: all */
+    const char *warning;       /* about how the next document was read; NULL: none */
+    const char *table_warning; /* about how the CSV table was read, for all results; NULL: none */
+    uint64_t size;             /* results written so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
 };
 
-/* Every function returns 0, or a code that fails the request: NB_NO_MEMORY, or the spool's. */
+/* Every function returns 0, or a code that fails the request: NB_NO_MEMORY or a code of the
+ * spool. */
 int nb_results_begin(struct nb_results *results, struct nb_request *request,
                      enum nb_results_form form, struct nb_error *error);
 
-/* Sets *most to the query parameter `top`, 0 if it was not given. NB_INVALID names its range. */
+/* Sets *most to the query parameter `top`, or to 0 without it. Returns 0, or NB_INVALID with the
+ * allowed range. */
 int nb_results_top(const struct nb_request *request, size_t *most, struct nb_error *error);
 
-/* `decision` may be NULL: none was asked for. */
+/* `decision` is NULL if the request asks for none. */
 int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verdict,
                        const struct nb_json_decision *decision, struct nb_error *error);
 int nb_results_tokens(struct nb_results *results, const struct nb_bag *bag, struct nb_error *error);
 
-/* A receipt with a code is a failure. */
+/* Writes a receipt; one with a code counts as a failure. */
 int nb_results_receipt(struct nb_results *results, const struct nb_receipt *receipt,
                        struct nb_error *error);
 int nb_results_error(struct nb_results *results, const struct nb_error *why,
                      struct nb_error *error);
 
-/* For a batch with one result for each of several models: the failure names its model. */
+/* For a batch with one result per model: writes a failure together with the name of its model. */
 int nb_results_model_error(struct nb_results *results, const struct nb_error *why,
                            struct nb_error *error);
 
@@ -71,19 +73,19 @@ bool nb_results_has_lines(const struct nb_results *results);
 
 /* The common verdict of several models. */
 struct nb_results_common {
-    const char *rule;       /* by which it follows from the verdicts of the models */
-    struct nb_string model; /* that gave the verdict */
-    const char *label;      /* NULL: they do not agree; then model and probability are left out */
+    const char *rule;       /* how it follows from the verdicts of the models */
+    struct nb_string model; /* the model that gave the verdict */
+    const char *label; /* NULL: the models do not agree; then model and probability are left out */
     double probability;
-    const char *action; /* of the mail filter; NULL: a model has no label of spam */
-    const struct nb_json_decision *decision; /* NULL: none was asked for */
+    const char *action; /* action of the mail filter; NULL: a model has no label of spam */
+    const struct nb_json_decision *decision; /* NULL: the request asks for none */
 };
 /* Ends a batch of results of several models. `common` is NULL when no model gave a verdict. */
 int nb_results_end_common(struct nb_results *results, const struct nb_results_common *common,
                           struct nb_error *error);
 
-/* Ends the reply. A batch's totals are learned, unchanged, relabelled and updated for a train,
- * forgotten for an untrain, none for other verbs. */
+/* Ends the reply. The totals of a batch are learned, unchanged, relabelled and updated for train,
+ * and forgotten for untrain; other verbs have none. */
 int nb_results_end(struct nb_results *results, struct nb_error *error);
 
 #endif

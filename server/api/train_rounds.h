@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Train and untrain: changes that are gathered, handed to the writer in rounds, and their receipts.
- * A training belongs to one request.
+ * Train and untrain: gathers changes, hands them to the writer in rounds, and writes their
+ * receipts. A training belongs to one request.
  */
 #ifndef NB_SERVER_API_TRAIN_ROUNDS_H
 #define NB_SERVER_API_TRAIN_ROUNDS_H
@@ -20,8 +20,8 @@ struct nb_round;
 
 /* A document of a round. */
 struct nb_train_reply {
-    struct nb_error *error; /* owned: why it was not learned; NULL: see its receipt */
-    const char *warning;    /* as of nb_json_document */
+    struct nb_error *error; /* owned: why the document was not learned; NULL: see its receipt */
+    const char *warning;    /* as in nb_json_document */
 };
 
 /* The documents of a round, in order. */
@@ -33,10 +33,10 @@ struct nb_posted_documents {
 
 struct nb_training {
     struct nb_results *results;      /* borrowed: where the receipts go */
-    struct nb_string source;         /* of documents that name none; the request's */
+    struct nb_string source;         /* the request's source, for documents that name none */
     struct nb_posted_documents next; /* documents that are being gathered */
     struct nb_posted_documents
-        sent;               /* of a stream: those that the writer has; `round` holds their batch */
+        sent; /* in a stream: the documents that the writer has; `round` holds their batch */
     struct nb_round *round; /* owned, or NULL */
 };
 
@@ -59,10 +59,11 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
 /* Returns whether enough documents are gathered for a round of a stream. */
 bool nb_training_is_full(const struct nb_training *training);
 
-/* For a stream: waits until the round before is on disk, writes its receipts, and hands over what
- * has gathered since, so that the request takes further lines while the writer is at work. Returns
- * NB_WAIT, after which `again` must call this function again; 0; or a code that fails the request:
- * NB_STOPPING, or the store's failure if it took no change and no line was answered before. */
+/* For a stream: waits until the previous round is on disk, writes its receipts, and hands over the
+ * documents gathered since, so that the request takes further lines while the writer is at work.
+ * Returns NB_WAIT, after which `again` must call this function again; 0; or a code that fails the
+ * request: NB_STOPPING, or the store's failure if it took no change and no line was answered
+ * before. */
 int nb_training_turn(struct nb_training *training, nb_handler *again, struct nb_error *error);
 /* Returns whether all gathered documents are answered. */
 bool nb_training_is_done(const struct nb_training *training);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of an import, read back and checked. A reader belongs to one thread at a time.
+ * Reads and checks the lines of an import. A reader belongs to one thread at a time.
  *
  * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
  * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,
@@ -32,22 +32,22 @@ struct nb_json_record {
         struct nb_dump_header header;
         struct nb_dump_words words;
         struct nb_dump_document document;
-        struct nb_dump_totals end; /* of the records before, which the line states too */
+        struct nb_dump_totals end; /* counted over the records before; the line states the same */
     };
 };
 
-/* Reads a dump line by line and refuses one whose records are out of order, do not fit each other
- * or are incomplete. One thread at a time. */
+/* Reads a dump line by line and refuses a dump whose records are out of order, do not fit each
+ * other or are incomplete. One thread at a time. */
 int nb_json_dump_reader_new(struct nb_json_dump_reader **reader); /* 0 or NB_NO_MEMORY */
 void nb_json_dump_reader_free(struct nb_json_dump_reader **reader);
 
 /* Reads the next line, with or without its line feed. `number` is its number in the dump; blank
- * lines may be left out. Returns 0, or NB_INVALID with "line N: ...", also for a version of the
- * format that this program does not know. After a failure the reader can only be freed. */
+ * lines may be skipped. Returns 0, or NB_INVALID with "line N: ...", also for an unknown version of
+ * the format. After a failure the reader can only be freed. */
 int nb_json_dump_read(struct nb_json_dump_reader *reader, uint64_t number, struct nb_string line,
                       struct nb_json_record *record, struct nb_error *error);
 
-/* After the last line: 0, or NB_INVALID when the dump has no end line. */
+/* Checks, after the last line, that the dump has its end line. Returns 0 or NB_INVALID. */
 int nb_json_dump_finish(const struct nb_json_dump_reader *reader, struct nb_error *error);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of an export. Pure functions; any thread.
- * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
- * before the call (emit.h).
+ * Writes the lines of an export. Pure functions; any thread. Each function appends to a buffer and
+ * returns 0 or NB_NO_MEMORY, in which case the buffer is as it was before the call (emit.h).
  */
 #ifndef NB_SERVER_MODEL_DUMP_WRITE_H
 #define NB_SERVER_MODEL_DUMP_WRITE_H
@@ -20,7 +19,7 @@
 enum { NB_DUMP_VERSION = 1, NB_DUMP_ID_LENGTH = 16 /* hexadecimal digits of a feature's id */ };
 
 int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *header);
-/* A long run becomes several lines, so that no line is over the limit of NDJSON lines. */
+/* Splits a long run into several lines, so that each fits the limit of NDJSON lines. */
 int nb_json_dump_words(struct nb_buffer *out, const struct nb_dump_words *words);
 int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *document);
 int nb_json_dump_end(struct nb_buffer *out, const struct nb_dump_totals *totals);

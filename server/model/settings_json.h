@@ -20,20 +20,20 @@
 
 struct json_t;
 
-/* Reads the settings of a PUT: what is left out is its default, of the preset that member "preset"
- * names, else of the `existing` model's, else (NULL) of the text preset. With `keep_tokenizer` (the
- * model has documents) a `tokenizer` that is left out stays what it is, if the preset does or if
- * all is counted that the new one reads. `settings` is filled on success only, the caller's to
- * deinit, and has passed nb_settings_check. */
+/* Reads the settings of a PUT. A setting that is left out has the default of a preset: the one that
+ * the member "preset" names, else that of the `existing` model, else (NULL) the text preset. With
+ * `keep_tokenizer` (the model has documents) a `tokenizer` that is left out keeps its fields if the
+ * preset stays the same, or if they include all fields of the new preset. `settings` is filled only
+ * on success: then the caller deinits it, and it has passed nb_settings_check. */
 int nb_json_settings_read(struct nb_string text, const struct nb_settings *existing,
                           bool keep_tokenizer, struct nb_settings *settings,
                           struct nb_error *error);
 
-/* The settings as an object that nb_json_settings_read reads back. */
+/* Write the settings as an object that nb_json_settings_read reads back. */
 int nb_json_settings(struct nb_buffer *out, const struct nb_settings *settings);
 void nb_emit_settings(struct nb_emitter *e, const struct nb_settings *settings);
 
-/* nb_json_settings_read of a parsed value. */
+/* Like nb_json_settings_read, for a parsed value. */
 int nb_json_settings_take(const struct json_t *value, const struct nb_settings *existing,
                           bool keep_tokenizer, struct nb_settings *settings,
                           struct nb_error *error);
