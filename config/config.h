@@ -47,8 +47,9 @@ int nb_config_set(struct nb_config *config, const char *group, const char *key, 
  * Returns 0, NB_IO or NB_NO_MEMORY. */
 int nb_config_print(const struct nb_config *config, bool help, FILE *out);
 
-/* Applies a configuration that is read while the daemon runs (SIGHUP). The row of each option in
- * the table says whether a change takes effect at once or at the next start. Main thread. */
+/* The rest applies a configuration that is read while the daemon runs (SIGHUP). The row of each
+ * option in the table says whether a change takes effect at once or at the next start. Main
+ * thread. */
 
 /* Called for each option whose value differs. `is_unset`: the new value is the default, the running
  * one was not. This reveals a file that was emptied or half written but has no syntax error. */

@@ -29,8 +29,7 @@ struct nb_decision_rule {
     bool is_of_winner; /* the threshold applies to the winning label, not to a positive one */
     bool is_named;     /* the request names the positive label */
     double threshold;
-    char positive[NB_DECISION_LABEL]; /* the positive label, NUL-terminated; empty: the default
-                                         label */
+    char positive[NB_DECISION_LABEL]; /* NUL-terminated; empty: the default label */
     char source[160]; /* origin of the threshold, as part of the sentence in `reason` */
 };
 

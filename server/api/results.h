@@ -29,10 +29,9 @@ enum nb_results_form {
 struct nb_results {
     struct nb_request *request;
     enum nb_results_form form;
-    struct nb_string model; /* model of the next result; at first the request's model */
-    struct nb_buffer
-        id; /* owned: the document's id if the history was asked to keep its verdict; else empty */
-    bool is_kept;              /* the history has kept that verdict */
+    struct nb_string model;    /* model of the next result; at first the request's model */
+    struct nb_buffer id;       /* owned: id of the document to keep in the history; else empty */
+    bool is_kept;              /* the history has kept its verdict */
     bool has_counts;           /* verdicts show the documents of each label */
     bool has_word_counts;      /* explanations show the counts of their tokens */
     size_t top;                /* most labels that a verdict lists; 0: all */

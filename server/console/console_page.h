@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The console: the page that a browser is shown at "/", and the files that it asks for. They are
- * for everybody, also without a token: what the page shows it asks of the API. For the thread that
- * works on the request.
+ * The console: the page at "/", and the files that it loads. Everybody gets them, even without a
+ * token: the page requests all that it shows from the API. For the thread that works on the
+ * request.
  */
 #ifndef NB_SERVER_CONSOLE_CONSOLE_PAGE_H
 #define NB_SERVER_CONSOLE_CONSOLE_PAGE_H
@@ -12,7 +12,7 @@
 
 /* The files of the console, compiled in: server/console/web. Read-only; any thread. */
 struct nb_asset {
-    const char *name; /* of the file, without a folder */
+    const char *name; /* name of the file, without a folder */
     const char *type; /* its media type */
     const char *begin, *end;
 };

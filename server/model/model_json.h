@@ -40,7 +40,7 @@ struct nb_json_vocabulary {
     struct nb_buffer *out;
     const char *const *labels; /* borrowed until the end */
     size_t label_count;
-    size_t listed; /* tokens */
+    size_t listed; /* tokens listed so far */
 };
 int nb_json_vocabulary_begin(struct nb_json_vocabulary *v, uint64_t size, const char *const *labels,
                              size_t label_count);

@@ -26,9 +26,9 @@ int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_d
                      struct nb_error *error);
 void nb_database_close(struct nb_database **database);
 
-/* A parameter of a statement: a bigint, a text or an array. All is borrowed. */
+/* A parameter of a statement: a bigint, a text or an array. `bytes` is borrowed. */
 struct nb_sql_value {
-    unsigned type;   /* its number, which all servers of the protocol have; 0: none */
+    unsigned type;   /* OID of the type, the same on all servers of the protocol; 0: no value */
     uint64_t number; /* big-endian, as PostgreSQL sends it */
     struct nb_string bytes;
 };
@@ -47,7 +47,7 @@ enum nb_sql_type { NB_SQL_TEXT, NB_SQL_BYTES, NB_SQL_NUMBER };
 struct nb_sql_array {
     enum nb_sql_type type;
     uint32_t count;
-    int code; /* 0 or NB_NO_MEMORY, of all calls */
+    int code; /* 0, or NB_NO_MEMORY if any call failed */
     struct nb_buffer written;
 };
 void nb_sql_add(struct nb_sql_array *array, struct nb_string value);
@@ -66,9 +66,9 @@ struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int 
 uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column);
 
 /* Runs a statement with parameters $1, $2 ... (NULL: none); `rows` may be NULL. Returns 0;
- * NB_EXISTS: somebody else has written the same rows at the same time, try again; NB_FORBIDDEN: the
- * database refuses the statement, and will refuse it again; NB_STOPPING: the connection is
- * unusable, and it is not known whether the statement took effect. */
+ * NB_EXISTS: another client has written the same rows at the same time, try again; NB_FORBIDDEN:
+ * the database refuses the statement, and will refuse it again; NB_STOPPING: the connection is
+ * unusable, and it is unknown whether the statement took effect. */
 enum { NB_SQL_VALUES = 8 };
 int nb_database_run(struct nb_database *database, const char *statement,
                     const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,

@@ -22,7 +22,7 @@ struct nb_nodes;
  * opened with the setting `shared`; `config` is borrowed until the end. Main thread. */
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                    struct nb_nodes **nodes, struct nb_error *error);
-/* Leaves the other nodes. No client may wait for a change any more. Main thread. */
+/* Leaves the other nodes. No client may be waiting for a change any more. Main thread. */
 void nb_nodes_stop(struct nb_nodes **nodes);
 
 /* Whether this node has caught up with the others once. Until then it does not answer. */
@@ -33,18 +33,19 @@ bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 struct nb_nodes_state {
     unsigned streams; /* number of all streams */
     bool follows;
-    bool connected;  /* to the database, and it has followed the streams so far */
-    bool is_outrun;  /* the stream begins after its position: it needs another store */
-    bool is_refused; /* it must not follow; `reason` says why */
+    bool connected; /* to the database, and the node has read the streams to their ends */
+    bool is_outrun; /* the stream begins after this node's position: the node needs another store */
+    bool is_refused; /* the node must not follow; `reason` says why */
     char reason[NB_ERROR_TEXT];
     uint64_t applied, behind;
-    uint64_t lag_nanoseconds; /* since it had all of a stream */
+    uint64_t lag_nanoseconds; /* since this node last had all of a stream; 0: it has all */
     uint64_t put_back;        /* changes that the database had lost and this node restored */
-    /* Only of all streams: */
-    bool caught_up; /* once */
+    /* Set only by nb_nodes_state: */
+    bool caught_up; /* with the other nodes, at least once */
     struct nb_queue_state queue;
 };
-/* The state of all streams that the node follows: sums, and the worst of each; and that of one. */
+/* Get the state of all streams that the node follows (sums, and the worst of each), or of one
+ * stream. */
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
 void nb_nodes_stream_state(struct nb_nodes *nodes, unsigned which, struct nb_nodes_state *state);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routes about this node among others: GET /v1/state/digest gives the digest of what it knows,
- * which is the same on all nodes; GET /v1/nodes, /readyz and /metrics give its state. Any thread.
+ * Routes that show this node among the others: GET /v1/state/digest gives the digest of what the
+ * node has learned, which is the same on all nodes; GET /v1/nodes, /readyz and /metrics give the
+ * node's state. Any thread.
  */
 #ifndef NB_SERVER_NODES_NODES_ROUTE_H
 #define NB_SERVER_NODES_NODES_ROUTE_H
@@ -13,8 +14,7 @@ struct nb_emitter;
 struct nb_nodes;
 
 nb_handler nb_route_digest;
-/* GET /v1/nodes: the members, as far as this node has heard of them; an empty list if it is alone.
- */
+/* GET /v1/nodes: the members that this node knows of; an empty list if it is alone. */
 nb_handler nb_route_nodes;
 
 /* Emits the member "nodes" of an object. */

@@ -18,7 +18,7 @@ struct nb_config;
 int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct nb_error *error);
 /* Reads [nodes] follow: a bit for each stream. Returns 0 or NB_INVALID. */
 int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error);
-/* Returns the database of a stream in *conninfo, which the caller frees. Returns 0, NB_INVALID or
+/* Sets *conninfo to the database of a stream; the caller frees it. Returns 0, NB_INVALID or
  * NB_NO_MEMORY. */
 int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **conninfo,
                       struct nb_error *error);
@@ -26,8 +26,8 @@ int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **co
 /* Creates the tables that do not exist, and prints the rights that a role needs to use them.
  * Returns 0 or a code. */
 int nb_nodes_init(const struct nb_config *config, struct nb_error *error);
-/* Announces that this node joins, or joins anew: no change is deleted until it has arrived. Returns
- * 0 or a code. */
+/* Announces that this node joins, or joins anew: no change is deleted until the node has arrived.
+ * Returns 0 or a code. */
 int nb_nodes_announce(const struct nb_config *config, struct nb_error *error);
 
 #endif

@@ -32,7 +32,7 @@ struct nb_stream_worker {
     int wake;                      /* an eventfd: a message waits, or an answer is wanted */
     struct nb_replica *replica;    /* NULL: the node does not follow the stream */
     atomic_bool is_outrun;         /* the stream begins after this node's position */
-    atomic_uint_fast64_t put_back; /* entries that the database had lost */
+    atomic_uint_fast64_t put_back; /* lost entries that this node has put back */
     atomic_uint_fast64_t whole;    /* when this node last had the whole stream */
 
     /* The next members belong to the worker's thread. */
@@ -40,11 +40,11 @@ struct nb_stream_worker {
     uint64_t made;      /* when the stream was made */
     uint64_t announced; /* when the node last reported */
 
-    struct nb_member *members; /* owned; guarded by members_lock of the nodes, as the next two */
+    struct nb_member *members; /* owned; members_lock of the nodes guards this and the next two */
     size_t member_count;
-    uint64_t members_read; /* when, by nb_clock_monotonic */
+    uint64_t members_read; /* when `members` were read, by nb_clock_monotonic */
 
-    pthread_mutex_t lock; /* guards: */
+    pthread_mutex_t lock; /* guards `reason` */
     char reason[NB_ERROR_TEXT];
 };
 
@@ -56,7 +56,7 @@ struct nb_nodes {
     char name[NB_MEMBER_NAME_MOST + 1];
     char identity[256]; /* the same for all nodes of a stream */
     struct nb_queue *queue;
-    bool has_queue; /* something waited in it at the start, or may */
+    bool has_queue; /* the queue takes changes, or had some at the start */
     pthread_mutex_t members_lock;
     unsigned worker_count;
     struct nb_stream_worker workers[NB_STREAMS_MOST];
