@@ -18,8 +18,8 @@
 #include "server/json/evaluation_json.h"
 #include "server/json/json_values.h"
 
-/* Reads ?scores: which scores an evaluation, or a threshold that follows from one, is made of;
- * without it those before learning. Returns 0 or NB_INVALID. */
+/* Reads ?scores: the scores that an evaluation, or a threshold from one, uses; by default those
+ * before learning. Returns 0 or NB_INVALID. */
 static int evaluation_scores(const struct nb_request *request, enum nb_score_kind *scores,
                              struct nb_error *error)
 {
@@ -187,8 +187,9 @@ static size_t find_label(const struct nb_verdict *verdict, const char *label)
     return i;
 }
 
-/* The label "spam" if the model has it, else the last label by name, as in evaluations. Of more
- * than two labels that last one would be any: a rate or costs of it mean nothing. */
+/* Finds the positive label: the one that the request names, else "spam" if the model has it, else
+ * the last label by name, as in evaluations. If the model has more than two labels, the last one
+ * would be arbitrary, and a rate or costs for it would mean nothing. */
 static int find_positive(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                          size_t *positive, struct nb_error *error)
 {
@@ -213,7 +214,7 @@ static int find_positive(const struct nb_decision_rule *rule, const struct nb_ve
 
 enum { NUMBER_BYTES = 32 };
 
-/* The fewest digits that tell it from every other number: a threshold may lie just above a
+/* Prints the fewest digits that read back to the same number: a threshold may lie just above a
  * probability. Returns `text`. */
 static const char *print_number(char text[NUMBER_BYTES], double number)
 {
@@ -226,9 +227,9 @@ static const char *print_number(char text[NUMBER_BYTES], double number)
     return text;
 }
 
-/* What a threshold is held against, and what follows on either side of it. */
+/* What is compared with a threshold, and the decisions above and below it. */
 struct candidate {
-    const char *label, *is_winner; /* as part of the sentence; empty: it need not win */
+    const char *label, *is_winner; /* is_winner: part of the sentence, or empty */
     const char *otherwise;
     double probability;
 };
@@ -256,7 +257,7 @@ static void decide(const struct nb_decision_rule *rule, const struct candidate *
              rule->source);
 }
 
-/* Whether nothing speaks for one label or another, whatever the threshold. */
+/* Returns whether there is no evidence for any label; then the decision is "unsure". */
 static bool is_silent(const struct nb_verdict *verdict, struct nb_decision_made *made)
 {
     made->label = "unsure";

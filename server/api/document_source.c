@@ -21,7 +21,7 @@ static enum nb_verb verb_of(const struct nb_document_source *s)
     return (enum nb_verb)s->request->route->verb;
 }
 
-/* What is to be said of a text that was not read as it says it is; NULL: nothing. */
+/* Returns the warning about a text that is not in the charset it claims to have; NULL: none. */
 static const char *warning_of(const struct nb_text_charset *found)
 {
     if (found->is_damaged)
@@ -34,8 +34,8 @@ static const char *warning_of(const struct nb_text_charset *found)
 /* ---- JSON --------------------------------------------------------------------------------------
  */
 
-/* In JSON, label and id are members of the document, and in CSV columns: in the query they would
- * be ignored silently. */
+/* Refuses ?label and ?id where the documents have them, as members (JSON) or columns (CSV): in the
+ * query they would be ignored silently. */
 static int refuse_query(const struct nb_request *request, struct nb_error *error)
 {
     static const char *const NAMES[] = {"label", "id"};
@@ -55,7 +55,7 @@ static int refuse_query(const struct nb_request *request, struct nb_error *error
     return 0;
 }
 
-/* Whether documents without a label are to be stored. */
+/* Reads ?unlabelled: whether to store documents without a label. */
 static int read_unlabelled(const struct nb_document_source *s, bool *is, struct nb_error *error)
 {
     uint64_t value = 0;
@@ -85,7 +85,8 @@ static int next_json(struct nb_document_source *s, struct nb_error *error)
     return rc;
 }
 
-/* A document could not be read for this reason, or could (0). */
+/* Records whether a document could be read: `rc` is 0, or *why has the reason. Returns 1 or
+ * NB_NO_MEMORY. */
 static int end_line(struct nb_document_source *s, int rc, uint64_t number,
                     const struct nb_error *why, struct nb_error *error)
 {
@@ -93,16 +94,16 @@ static int end_line(struct nb_document_source *s, int rc, uint64_t number,
         return nb_error_no_memory(error);
     if (rc != 0)
         (void)nb_error_set(&s->why, why->code, "line %llu: %s", (unsigned long long)number,
-                           why->text); /* returns the code it was given */
+                           why->text); /* it returns the code of `why` */
     return 1;
 }
 
-/* A line that is no JSON for its bytes is read in their charset, as lines of files are. */
+/* Reads a line. If it is not UTF-8, reads it in its probable charset, as for lines of files. */
 static int read_line(struct nb_document_source *s, struct nb_error *why)
 {
     struct nb_string line = s->line->text;
     struct nb_text_charset found;
-    if (nb_string_starts(line, "\xEF\xBB\xBF")) /* before the first */
+    if (nb_string_starts(line, "\xEF\xBB\xBF")) /* a byte order mark */
         line = nb_string_from(line, 3);
     int rc = nb_json_document_read(line, verb_of(s), &s->document, why);
     if (rc != NB_INVALID || nb_utf8_is_valid(line))
@@ -134,7 +135,7 @@ static int next_line(struct nb_document_source *s, struct nb_error *error)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* A table in another charset, and one with bytes of none, which is refused. */
+/* Converts a table to UTF-8. Refuses one that is damaged or whose charset is unclear. */
 static int decode_table(struct nb_document_source *s, struct nb_string *table,
                         struct nb_error *error)
 {
@@ -165,7 +166,7 @@ static int open_table(struct nb_document_source *s, struct nb_error *error)
     return rc == 0 ? read_unlabelled(s, &s->table.takes_unlabelled, error) : rc;
 }
 
-/* A row stands for a JSON document, and is read as one. */
+/* Reads the next row, which the table has turned into a JSON document. */
 static int next_row(struct nb_document_source *s, struct nb_error *error)
 {
     uint64_t most = s->request->config->batch_documents;
@@ -187,7 +188,7 @@ static int next_row(struct nb_document_source *s, struct nb_error *error)
 /* ---- text and mail -----------------------------------------------------------------------------
  */
 
-/* Training needs a label, or that there is none to be said. */
+/* Reads the label from the query. Training needs a label or unlabelled=1. */
 static int read_label(struct nb_document_source *s, struct nb_string *label, struct nb_error *error)
 {
     bool is_unlabelled = false;
@@ -205,7 +206,7 @@ static int read_label(struct nb_document_source *s, struct nb_string *label, str
     return label->bytes != NULL ? nb_label_take(label, &s->label, error) : 0;
 }
 
-/* Label and id of the query. Nothing needs the id. */
+/* Reads label and id from the query. The id is always optional. */
 static int read_names(struct nb_document_source *s, struct nb_error *error)
 {
     struct nb_string label = {0};
@@ -220,7 +221,7 @@ static int read_names(struct nb_document_source *s, struct nb_error *error)
     return rc;
 }
 
-/* The mail at hand begins where its header does. Returns 1 or NB_NO_MEMORY. */
+/* Drops the lines before the header of the current mail. Returns 1 or NB_NO_MEMORY. */
 static int find_mail(struct nb_document_source *s, struct nb_error *error)
 {
     struct nb_document *mail = &s->document.document;
@@ -234,9 +235,9 @@ static int find_mail(struct nb_document_source *s, struct nb_error *error)
     return 1;
 }
 
-/* Reads HTML of which the transport says nothing, by the rule for mails: by its byte order mark or
- * what it says itself. It then is UTF-8 in s->text; else it is as it was. UTF-16 and UTF-32, which
- * have NULs, are found by the rule for texts. */
+/* Decodes HTML whose charset the transport does not name, by the rule for mails: by its byte order
+ * mark, or by what the HTML itself names. Then *html is UTF-8 in s->text; otherwise it is
+ * unchanged. The rule for texts detects UTF-16 and UTF-32, which have NULs. */
 static int decode_html(struct nb_document_source *s, struct nb_string *html, struct nb_error *error)
 {
     char name[NB_CHARSET_NAME];
@@ -244,7 +245,7 @@ static int decode_html(struct nb_document_source *s, struct nb_string *html, str
     if ((given.length > 0 && nb_charset_of_label(given, name) != NB_CHARSET_NONE) ||
         memchr(html->bytes, '\0', html->length) != NULL)
         return 0;
-    struct nb_bag_work work = NB_WORK_UNBOUNDED; /* a body is bounded */
+    struct nb_bag_work work = NB_WORK_UNBOUNDED; /* the body's size is limited already */
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     nb_mail_charsets_message(&charsets, nb_string_of(""));
     int rc = nb_mail_body_to_utf8(&charsets, nb_string_of(""), true, html, &s->text);
@@ -252,7 +253,7 @@ static int decode_html(struct nb_document_source *s, struct nb_string *html, str
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Makes a text or HTML UTF-8. */
+/* Converts a text or HTML to UTF-8. */
 static int decode_text(struct nb_document_source *s, bool is_html, struct nb_string *content,
                        struct nb_error *error)
 {
@@ -268,7 +269,8 @@ static int decode_text(struct nb_document_source *s, bool is_html, struct nb_str
     return rc;
 }
 
-/* The one document of a text or mail. UTF-8 is used where it lies; other charsets are converted. */
+/* Reads the only document of a text or mail. UTF-8 is used in place; other charsets are
+ * converted. */
 static int next_whole(struct nb_document_source *s, struct nb_error *error)
 {
     const struct nb_request *request = s->request;
@@ -321,7 +323,7 @@ static int open_mbox(struct nb_document_source *s, struct nb_error *error)
 /* ---- forwards ----------------------------------------------------------------------------------
  */
 
-/* Whether the mails are forwards of those that are wanted. */
+/* Reads ?attached: whether the documents are the mails attached to those of the body. */
 static int read_attached(struct nb_document_source *s, struct nb_error *error)
 {
     const struct nb_request *request = s->request;
@@ -351,7 +353,7 @@ static int read_attached(struct nb_document_source *s, struct nb_error *error)
 
 static int next_document(struct nb_document_source *s, struct nb_error *error);
 
-/* Finds what is attached to the document at hand. Sets s->why if there is nothing. */
+/* Finds the mails attached to the current document. Sets s->why if there are none. */
 static int search(struct nb_document_source *s, struct nb_error *error)
 {
     const struct nb_document *document = &s->document.document;
@@ -377,7 +379,7 @@ static int search(struct nb_document_source *s, struct nb_error *error)
     return 0;
 }
 
-/* The next mail that is attached to one of the documents. */
+/* Reads the next mail that is attached to one of the documents. */
 static int next_attached(struct nb_document_source *s, struct nb_error *error)
 {
     uint64_t most = s->request->config->batch_documents;
@@ -430,7 +432,7 @@ int nb_document_source_open(struct nb_document_source *source, const struct nb_r
     if (rc != 0)
         return rc;
     if (line != NULL)
-        return refuse_query(request, error); /* the first of them need not be line 1 */
+        return refuse_query(request, error); /* the first document need not be on line 1 */
     rc = open_documents(source, error);
     source->is_batch |= source->is_attached;
     return rc;
@@ -452,7 +454,7 @@ static int next_document(struct nb_document_source *s, struct nb_error *error)
 int nb_document_source_next(struct nb_document_source *source, struct nb_error *error)
 {
     struct nb_document_source *s = source;
-    /* A long batch or stream ends when the daemon breaks requests off. */
+    /* A long batch or stream ends early when the daemon breaks off requests. */
     int rc = nb_request_check_cut(s->request, error);
     s->why.code = 0;
     if (rc != 0)

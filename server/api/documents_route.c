@@ -29,10 +29,10 @@
 struct handling {
     struct nb_request *request;
     enum nb_verb verb;
-    bool has_first; /* document; its place was taken with the request */
+    bool has_first; /* the first document was seen; it is counted with the request */
     struct nb_results results;
-    struct nb_posted_options options; /* of NB_VERB_CLASSIFY */
-    struct nb_training training;      /* of NB_VERB_TRAIN and NB_VERB_UNTRAIN */
+    struct nb_posted_options options; /* only for NB_VERB_CLASSIFY */
+    struct nb_training training;      /* only for NB_VERB_TRAIN and NB_VERB_UNTRAIN */
 };
 
 static bool is_change(const struct handling *h)
@@ -49,8 +49,8 @@ static void handling_free(void *user)
     free(h);
 }
 
-/* Evidence is of one label against another, and rates are known of labels as they are: neither can
- * be summed. */
+/* Reads ?level. Evidence compares two labels, and error rates are known only for the labels as they
+ * are: neither can be summed over the labels of a level. */
 static int read_level(const struct nb_request *request, struct nb_posted_options *options,
                       struct nb_error *error)
 {
@@ -101,18 +101,18 @@ static int read_options(struct handling *h, struct nb_error *error)
     return h->verb == NB_VERB_CLASSIFY ? nb_posted_options_read(h->request, &h->options, error) : 0;
 }
 
-/* On a pool: the part of the preparation that takes long. */
+/* Does the long part of the preparation, on a pool. */
 static int prepare_slowly(struct nb_request *request, struct nb_error *error)
 {
-    assert(request->state != NULL); /* of nb_documents_prepare */
-    /* A failure to load comes again where the model is used. A model that is made by its first
-     * document has nothing to load. */
+    assert(request->state != NULL); /* set by nb_documents_prepare */
+    /* Using the model reports a failure to load again. A model that its first document creates has
+     * nothing to load. */
     (void)nb_engine_load(request->server->engine, request->model, error);
     return read_options(request->state, error);
 }
 
-/* Loads the model if it is not in memory, and reads the query. A threshold for a rate of false
- * positives needs an evaluation of the model, which takes long. */
+/* Loads the model if it is not in memory, and reads the query. A threshold for a false-positive
+ * rate needs an evaluation of the model, which takes long. */
 static int prepare(struct handling *h, struct nb_error *error)
 {
     struct nb_request *request = h->request;
@@ -144,7 +144,7 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 /* ---- classify and tokenize ----------------------------------------------------------------------
  */
 
-/* A model of the mail filter is ready when the labels of the filter are. */
+/* A model with the mail filter's labels is ready as soon as these labels are. */
 static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
 {
     bool has_spam = false, has_ham = false;
@@ -166,7 +166,7 @@ static int write_verdict(const struct nb_posted_options *options, struct nb_resu
     return nb_results_verdict(results, verdict, &decision, error);
 }
 
-/* A certain verdict has no finite odds: as far as a double goes. */
+/* Returns the log-odds, clamped because a certain verdict has no finite odds. */
 static double log_odds(double probability)
 {
     enum { MOST = 36 };
@@ -212,7 +212,7 @@ static int ask_engine(const struct nb_posted_options *options, const struct nb_r
     return rc;
 }
 
-/* The reply tells the id under which the verdict is kept. */
+/* Keeps the verdict in the history. The reply shows the id under which it is kept. */
 static int remember(const struct nb_posted_options *options, struct nb_results *results,
                     const struct nb_json_document *document, const struct nb_verdict *verdict,
                     struct nb_error *error)
@@ -243,7 +243,8 @@ int nb_documents_judge(const struct nb_posted_options *options, struct nb_result
     results->top = options->top;
     if (options->rule.is_asked)
         rc = nb_decision_make(&options->rule, verdict, made, error);
-    /* Kept after the decision: a document that is answered with an error leaves nothing. */
+    /* Keep it only after the decision: a document that is answered with an error leaves no
+     * entry. */
     if (rc == 0 && options->remembers)
         rc = remember(options, results, document, verdict, error);
     if (rc == 0)
@@ -271,8 +272,8 @@ static int tokenize(struct handling *h, struct nb_scratch *scratch,
     return rc != 0 ? rc : nb_results_tokens(&h->results, &scratch->bag, error);
 }
 
-/* Asks the engine about a document. Its failures are of the model or the daemon; of a document that
- * has values, NB_UNUSABLE says that these are not the model's. */
+/* Asks the engine about a document. A failure concerns the model or the daemon; but NB_UNUSABLE for
+ * a document with values says that they do not fit the model. */
 static int ask(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
 {
     struct nb_scratch_pool *pool = h->request->server->scratch;
@@ -306,7 +307,8 @@ static int take(struct handling *h, const struct nb_json_document *document, str
     return nb_results_error(&h->results, &why, error);
 }
 
-/* Takes the place of a document in what the client may send. Returns 0, or NB_BUSY in *why. */
+/* Counts a document against the client's rate limit; the first one is counted already. Returns 0,
+ * or NB_BUSY in *why. */
 static int count_document(struct handling *h, struct nb_error *why)
 {
     bool is_first = !h->has_first;
@@ -320,7 +322,7 @@ static int take_error(struct handling *h, const struct nb_error *why, struct nb_
                         : nb_results_error(&h->results, why, error);
 }
 
-/* The documents of a line, or of the whole body when `line` is NULL. */
+/* Handles the documents of a line, or of the whole body when `line` is NULL. */
 static int take_all(struct handling *h, const struct nb_ndjson_line *line, struct nb_error *error)
 {
     struct nb_document_source source;
@@ -341,7 +343,7 @@ static int take_all(struct handling *h, const struct nb_ndjson_line *line, struc
 /* ---- changes -----------------------------------------------------------------------------------
  */
 
-/* Of a whole body the receipts are the reply. */
+/* Writes the receipts of a whole body as the reply. */
 static int write_receipts(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
@@ -350,14 +352,14 @@ static int write_receipts(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_results_end(&h->results, error);
 }
 
-/* NB_WAIT, or what write_receipts returns. */
+/* Submits the changes of a whole body. Returns NB_WAIT, or the result of write_receipts. */
 static int change_all(struct handling *h, struct nb_error *error)
 {
     int rc = nb_training_submit(&h->training, write_receipts, error);
     return rc != 0 ? rc : write_receipts(h->request, error);
 }
 
-/* The next round of a stream; goes on after a wait, too. */
+/* Runs the next round of a stream. Is called again after a wait. */
 static int turn(struct nb_request *request, struct nb_error *error)
 {
     struct handling *h = request->state;
@@ -365,7 +367,7 @@ static int turn(struct nb_request *request, struct nb_error *error)
     return nb_training_turn(&h->training, turn, error);
 }
 
-/* All lines are there. After a wait it is called again. */
+/* Ends a stream after its last line. Is called again after a wait. */
 static int end_lines(struct handling *h, struct nb_error *error)
 {
     int rc = 0;

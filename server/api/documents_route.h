@@ -18,7 +18,7 @@ struct nb_results;
 /* The query's options for verdicts. */
 struct nb_posted_options {
     size_t explain;     /* most tokens in an explanation */
-    unsigned level;     /* level of labels to sum probabilities at; 0: labels as they are */
+    unsigned level;     /* label level at which probabilities are summed; 0: labels as they are */
     bool remembers;     /* verdicts are kept in the model's history */
     bool is_of_several; /* the request names several models; those without a history keep nothing */
     bool counts;        /* verdicts show the documents of each label even if the model is ready */

@@ -8,7 +8,7 @@ enum { CHARACTER = 8, PADDING = 16, HEIGHT = 32, GAP = 24, LAYER = 84, MARGIN = 
 
 /* ---- DOT ------------------------------------------------------------------------------------- */
 
-/* In quotes; a backslash would begin an escape of Graphviz's. */
+/* Appends a name in quotes. Backslashes are escaped: Graphviz gives them a meaning. */
 static int put_quoted(struct nb_buffer *out, struct nb_string name)
 {
     int rc = nb_buffer_puts(out, "\"");
@@ -65,7 +65,7 @@ struct place {
 
 struct layout {
     const struct nb_network *network;
-    struct place places[NB_NETWORK_NODES]; /* of each node */
+    struct place places[NB_NETWORK_NODES]; /* one for each node */
     size_t layers;
     int width;
 };
@@ -136,7 +136,8 @@ static void choose_places(struct layout *l, size_t layer)
 
 /* ---- SVG ------------------------------------------------------------------------------------- */
 
-/* Names have no control characters; these are what else XML gives a meaning. */
+/* Appends a text with the characters escaped that XML gives a meaning. Names have no control
+ * characters. */
 static int put_escaped(struct nb_buffer *out, struct nb_string text)
 {
     int rc = 0;
@@ -158,7 +159,7 @@ static int top(const struct place *place)
 static int put_edge(const struct place *from, const struct place *to, struct nb_buffer *out)
 {
     int x1 = from->x + from->width / 2, y1 = top(from) + HEIGHT;
-    int x2 = to->x + to->width / 2, y2 = top(to) - 4; /* the arrow's head ends at the node */
+    int x2 = to->x + to->width / 2, y2 = top(to) - 4; /* leaves room for the arrow's head */
     int middle = (y1 + y2) / 2;
     return nb_buffer_printf(out, "<path d=\"M%d %dC%d %d %d %d %d %d\"/>\n", x1, y1, x1, middle, x2,
                             middle, x2, y2);

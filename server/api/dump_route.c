@@ -23,17 +23,17 @@
 /* ---- export ------------------------------------------------------------------------------------
  */
 
-/* What is small is sent as a whole, so that a failure has its status. What is larger is sent while
- * it is made: a failure breaks the connection off before the dump's last line. */
+/* A small export is sent as a whole, so that a failure gets its own status. A larger one is sent
+ * while it is made: a failure breaks off the connection before the dump's last line. */
 enum { PIECE_BYTES = 256 * 1024 };
 
-/* How often an export begins again because the store had to grow. Each time the map has doubled. */
+/* Most attempts to begin an export while the store has to grow. The map doubles each time. */
 enum { TIMES_MOST = 8 };
 
 struct exporting {
     struct nb_export *export;
     struct nb_buffer *out;  /* the reply's body */
-    struct nb_error *error; /* of the sink, which the engine does not know */
+    struct nb_error *error; /* errors of the sink, which the engine does not see */
     bool is_end;
 };
 
@@ -73,7 +73,7 @@ static int write_end(void *user, const struct nb_dump_totals *totals)
     return written(e, nb_json_dump_end(e->out, totals));
 }
 
-/* Appends records until the reply's body has `most` bytes, or they are at their end. */
+/* Appends records until the reply's body has `most` bytes or there are no more records. */
 static int add_records(struct nb_request *request, size_t most, struct nb_error *error)
 {
     struct exporting *e = request->state;
@@ -102,7 +102,7 @@ static int begin_export(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : add_records(request, (size_t)request->config->spool_memory, error);
 }
 
-/* The next piece of a reply that is being sent. */
+/* Appends the next piece of a reply that is being sent. */
 static int add_piece(struct nb_request *request, struct nb_error *error)
 {
     struct exporting *e = request->state;
@@ -137,15 +137,15 @@ int nb_route_export(struct nb_request *request, struct nb_error *error)
 /* ---- import ------------------------------------------------------------------------------------
  */
 
-/* Lines go to the engine as they come, on the work pool. Nothing is visible before the commit at
- * the end. */
+/* The state of an import. Lines go to the engine as they arrive, on the work pool. Nothing is
+ * visible before the commit at the end. */
 struct import {
     struct nb_json_dump_reader *reader;
     struct nb_import *import; /* NULL after the commit */
     struct nb_dump_totals totals;
 };
 
-/* Called for an upload that was cut off, too: the import leaves nothing behind. */
+/* Is also called for an upload that was cut off: the import leaves nothing behind. */
 static void import_free(void *user)
 {
     struct import *i = user;
@@ -177,7 +177,7 @@ static int begin_import(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-/* A parent must be a model that the client may ask: its counts show in verdicts. */
+/* The parent must be a model that the client may use: its counts show in verdicts. */
 static int import_header(struct nb_request *request, struct import *i,
                          const struct nb_dump_header *header, struct nb_error *error)
 {
@@ -242,13 +242,13 @@ int nb_route_import(struct nb_request *request, struct nb_error *error)
 }
 
 struct sending {
-    struct nb_request *request; /* whose state this is */
+    struct nb_request *request; /* the request that owns this state */
     struct nb_server *server;
     struct nb_backup *backup;
     uint64_t bytes, started;
 };
 
-/* Called for a client that has gone, too: what was made is not all taken then. */
+/* Is also called for a client that has gone before it took all bytes of the backup. */
 static void free_sending(void *user)
 {
     struct sending *s = user;
@@ -263,8 +263,8 @@ static void free_sending(void *user)
     free(s);
 }
 
-/* Appends the next piece to the reply. On failure the reply says why, for the reader of the file.
- */
+/* Appends the next piece to the reply. On failure the piece gives the reason, for readers of the
+ * file. */
 static int backup_route_add_piece(struct nb_request *request, struct nb_error *error)
 {
     struct sending *s = request->state;

@@ -16,7 +16,7 @@ enum { THRESHOLDS = 64, MODELS_MOST = 100, NAME_BYTES = 129, TIMES_AS_LONG = 20 
 #define VISIT_MOST (SECOND / 5)
 
 struct threshold_entry {
-    char model[NAME_BYTES], positive[65]; /* as asked for */
+    char model[NAME_BYTES], positive[65]; /* as the request names them */
     uint32_t identity;                    /* of the model */
     double rate;
     enum nb_score_kind scores;
@@ -28,7 +28,7 @@ enum { FIGURE_COUNT = 7 };
 
 struct model_entry {
     char name[NAME_BYTES];
-    uint32_t identity; /* a model that is made anew has not the figures of the one before */
+    uint32_t identity; /* of the model: a new model with this name does not get the old figures */
     bool has_figures;
     uint64_t documents;
     double figures[FIGURE_COUNT]; /* in the order of FIGURES */
@@ -37,9 +37,9 @@ struct model_entry {
 
 struct nb_evaluations {
     struct nb_engine *engine;
-    pthread_mutex_t thresholds_lock; /* held for look-ups only, not while an evaluation is made */
+    pthread_mutex_t thresholds_lock; /* held only for look-ups, not during an evaluation */
     struct threshold_entry thresholds[THRESHOLDS];
-    pthread_mutex_t models_lock; /* held for a whole scrape; never together with the other */
+    pthread_mutex_t models_lock; /* held for a whole scrape; never together with thresholds_lock */
     struct model_entry *models;  /* owned */
     size_t model_count;
 };
@@ -89,7 +89,7 @@ static bool recall(struct nb_evaluations *e, struct nb_string model, struct nb_s
     return is_found;
 }
 
-/* Replaces the entry of the same question, else the least recently used one. */
+/* Replaces the entry for the same question, else the least recently used one. */
 static void keep(struct nb_evaluations *e, const struct threshold_entry *entry)
 {
     pthread_mutex_lock(&e->thresholds_lock);
@@ -142,7 +142,7 @@ int nb_evaluations_threshold(struct nb_evaluations *e, struct nb_string model,
     uint64_t age = (now - entry.used) * TIMES_AS_LONG;
     entry.until = now + (age < AGE_MOST ? age : AGE_MOST);
     entry.found = *found;
-    /* The engine has accepted both, so they fit. */
+    /* The engine has accepted both names, so they fit. */
     assert(model.length < sizeof entry.model && positive.length < sizeof entry.positive);
     memcpy(entry.model, model.bytes, model.length);
     if (positive.length > 0)
@@ -171,10 +171,10 @@ _Static_assert(sizeof FIGURES / sizeof FIGURES[0] == FIGURE_COUNT, "room for eac
 
 static void refresh(struct nb_evaluations *e, struct model_entry *entry)
 {
-    assert(entry->name[0] != '\0'); /* carry_over has named it */
+    assert(entry->name[0] != '\0'); /* carry_over has set the name */
     struct nb_string name = {entry->name, strlen(entry->name)};
     struct nb_evaluation_report report;
-    struct nb_error why; /* nothing learned, or deleted meanwhile: no figures */
+    struct nb_error why; /* ignored: an empty or deleted model has no figures */
     entry->has_figures = nb_engine_evaluation(e->engine, name, (struct nb_string){"", 0}, -1,
                                               NB_SCORES_BEFORE_LEARNING, &report, &why) == 0;
     entry->made = nb_clock_monotonic();
@@ -188,7 +188,7 @@ static void refresh(struct nb_evaluations *e, struct model_entry *entry)
     nb_evaluation_report_deinit(&report);
 }
 
-/* The one with the oldest figures, if they are too old. */
+/* Returns the model with the oldest figures if they are too old, else NULL. */
 static struct model_entry *next_to_refresh(struct nb_evaluations *e)
 {
     struct model_entry *oldest = NULL;
@@ -200,7 +200,7 @@ static struct model_entry *next_to_refresh(struct nb_evaluations *e)
     return nb_clock_monotonic() - oldest->made > AGE_MOST ? oldest : NULL;
 }
 
-/* Makes the entry of a model, with the figures that are known of it. */
+/* Fills the entry of a model, with the figures known for it. */
 static void carry_over(const struct nb_evaluations *e, const char *name, struct model_entry *entry)
 {
     uint32_t identity = nb_engine_model_identity(e->engine, nb_string_of(name));
@@ -212,7 +212,7 @@ static void carry_over(const struct nb_evaluations *e, const char *name, struct 
     entry->identity = identity;
 }
 
-/* Makes the list of models in memory afresh, and keeps the figures that are known. */
+/* Lists the models in memory anew, and keeps the known figures. */
 static int list_models(struct nb_evaluations *e)
 {
     char **names;

@@ -12,21 +12,21 @@
 #include "server/http/request/wait.h"
 #include "server/json/emit.h"
 
-/* When the query does not say. */
+/* Defaults of query parameters. */
 enum { LENGTH_DEFAULT = 50, LIMIT_DEFAULT = 50 };
 #define INTERVAL_DEFAULT 0.95
 #define INTERVAL_MOST 0.999999
 
-/* A reply that is written piece by piece into the spool. */
+/* A reply that is written to the spool piece by piece. */
 struct reply {
     struct nb_request *request;
     struct nb_string label;
-    double mass;           /* of the intervals of a distribution */
-    size_t written;        /* elements of the list that is open */
-    size_t fields;         /* of a distribution */
-    bool in_values;        /* of a field */
-    const char *close;     /* what ends all that is open */
-    struct nb_error error; /* failures of writing, which the engine does not know */
+    double mass;           /* probability mass of the intervals of a distribution */
+    size_t written;        /* elements written so far to the open list */
+    size_t fields;         /* fields begun so far */
+    bool in_values;        /* the list of a field's values is open */
+    const char *close;     /* the brackets that close everything open */
+    struct nb_error error; /* errors of writing, which the engine does not see */
 };
 
 static struct nb_emitter emitter_of(struct reply *r)
@@ -59,7 +59,7 @@ static void open_head(struct reply *r, struct nb_emitter *e)
     nb_emit_member_string(e, "label", r->label);
 }
 
-/* The comma, which an emitter that begins anew does not know of. */
+/* Begins an element of the open list, with the comma that a new emitter does not know it needs. */
 static struct nb_emitter next_element(struct reply *r)
 {
     struct nb_emitter e = emitter_of(r);
@@ -68,7 +68,7 @@ static struct nb_emitter next_element(struct reply *r)
     return e;
 }
 
-/* `rc` is what the engine returned, and `engines` its reason. */
+/* Ends the reply. `rc` is the engine's result, and `engines` its error. */
 static int end(struct reply *r, int rc, const struct nb_error *engines, struct nb_error *error)
 {
     assert(rc == 0 || r->error.code != 0 || engines->code != 0); /* one of them says why */
@@ -125,7 +125,7 @@ static int write_word(void *user, struct nb_string word)
     return settle(user, &e);
 }
 
-/* Begins a member of `values`; the first one opens them. */
+/* Begins a member of `values`; the first one opens the object. */
 static struct nb_emitter begin_value(struct reply *r, struct nb_string field)
 {
     struct nb_emitter e = emitter_of(r);
@@ -191,7 +191,7 @@ int nb_route_sample(struct nb_request *request, struct nb_error *error)
 
 /* ---- the distribution ------------------------------------------------------------------------ */
 
-/* The members `probability` and, if there is one, `interval`. */
+/* Writes the member `probability` and, if there is an interval, `interval`. */
 static void emit_posterior(struct nb_emitter *e, const struct nb_posterior *posterior,
                            bool has_interval)
 {

@@ -43,8 +43,8 @@ static void emit_row(struct nb_emitter *e, const struct nb_history_row *row)
         nb_emit_raw(e, "null");
 }
 
-/* {"history": [{"id", "time", "verdict", ...}, ...], "next"}: written piece by piece; `next` (0:
- * none) is where the next page begins. */
+/* Begins {"history": [{"id", "time", "verdict", ...}, ...], "next"}, which is written piece by
+ * piece. `next` (0: none) is where the next page begins. */
 static int json_history_begin(struct nb_buffer *out)
 {
     struct nb_emitter e = nb_emit_begin(out);
@@ -54,9 +54,8 @@ static int json_history_begin(struct nb_buffer *out)
     return nb_emit_end(&e);
 }
 
-/* The JSON of a history, and of a label that a document gets. Any thread. Writing appends to a
- * buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was before the call
- * (emit.h). */
+/* Writes one row of a history. The json_ functions append to a buffer and return 0 or NB_NO_MEMORY,
+ * in which case the buffer is as it was before the call (emit.h). Any thread. */
 static int json_history_row(struct nb_buffer *out, size_t count, const struct nb_history_row *row)
 {
     struct nb_emitter e = nb_emit_begin(out);
@@ -72,14 +71,14 @@ static int json_history_end(struct nb_buffer *out, uint64_t next)
     char text[24];
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_raw(&e, "]");
-    (void)snprintf(text, sizeof text, "%" PRIu64, next); /* fits */
+    (void)snprintf(text, sizeof text, "%" PRIu64, next); /* a number has at most 20 digits */
     if (next > 0)
         nb_emit_member_text(&e, "next", text);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }
 
-/* A row whose last member is "now": the verdict's object follows, and then "}". */
+/* Opens a row whose last member is "now". The caller appends the verdict's object, and then "}". */
 static int json_history_open(struct nb_buffer *out, const struct nb_history_row *row)
 {
     struct nb_emitter e = nb_emit_begin(out);
@@ -103,7 +102,7 @@ static void emit_next(struct nb_emitter *e, const struct nb_next_document *d)
     nb_emit_close(e, '}');
 }
 
-/* {"next": [{"id", "verdict", ...}, ...], "looked_at": n}. */
+/* Writes {"next": [{"id", "verdict", ...}, ...], "looked_at": n}. */
 static int json_next(struct nb_buffer *out, const struct nb_next *next)
 {
     struct nb_emitter e = nb_emit_begin(out);
@@ -117,7 +116,7 @@ static int json_next(struct nb_buffer *out, const struct nb_next *next)
     return nb_emit_end(&e);
 }
 
-/* Appends the label in its form. */
+/* Appends the normalized label. */
 static int take_label(const json_t *value, struct nb_buffer *label, struct nb_error *error)
 {
     struct nb_buffer digits = {0}, room = {0};
@@ -131,7 +130,7 @@ static int take_label(const json_t *value, struct nb_buffer *label, struct nb_er
     return rc;
 }
 
-/* Reads {"label": a label or null} into `label`, which the caller deinits; *has_label: it is not
+/* Reads {"label": a label or null} into `label`, which the caller deinits. *has_label: it is not
  * null. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */
 static int json_label_read(struct nb_string text, struct nb_buffer *label, bool *has_label,
                            struct nb_error *error)
@@ -320,7 +319,7 @@ static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_
     return rc != 0 ? rc : nb_results_end(&results, error);
 }
 
-/* A batch for one change of the document that the path names. */
+/* Begins a batch for one change of the document that the path names. */
 static int begin(struct nb_request *request, struct nb_string *source, struct nb_batch **batch,
                  struct nb_error *error)
 {

@@ -21,21 +21,21 @@
 /* ---- what the models say together ---------------------------------------------------------------
  */
 
-/* What one model says; of the mildest, or of the least sure one. */
+/* The verdict of one model: the mildest one, or the least sure one. */
 struct said {
     struct nb_string model;
     char label[NB_DECISION_LABEL];
-    double probability; /* of its label */
-    double spam;        /* of spam; of the mildest */
+    double probability; /* probability of `label` */
+    double spam;        /* probability of spam, used for the mildest */
     char decision[NB_DECISION_LABEL], reason[NB_DECISION_TEXT];
 };
 
 struct common {
     size_t verdicts;
-    bool knows_spam; /* every model that gave a verdict has the label of [filter] spam_label */
+    bool knows_spam; /* every model that gave a verdict has a label of [filter] spam_label */
     bool may_act;    /* every model gave a verdict, and knows spam and other mail */
-    bool agrees;     /* on the label, and ... */
-    bool decides;    /* ... on the decision */
+    bool agrees;     /* all have the same label */
+    bool decides;    /* all have the same decision */
     enum nb_filter_action action; /* the mildest of all */
     struct said mildest, least_sure;
 };
@@ -74,8 +74,9 @@ static int add(struct common *c, const struct nb_config *config, struct nb_strin
     return 0;
 }
 
-/* Where all have the label of spam, the mildest speaks for all: no mail is rejected for one who
- * would not reject it. Other labels have no order from mild to severe: there all must agree. */
+/* Ends the reply with the common verdict. If all models have the label of spam, this is the mildest
+ * verdict: no mail is rejected that one of the models would not reject. Other labels have no order
+ * from mild to severe, so all models must agree. */
 static int end(const struct common *c, const struct nb_posted_options *options,
                struct nb_results *results, struct nb_error *error)
 {
@@ -101,7 +102,7 @@ static int end(const struct common *c, const struct nb_posted_options *options,
 
 struct question {
     struct nb_json_document document;
-    struct nb_string *models; /* owned; they borrow from the document */
+    struct nb_string *models; /* owned; the names are borrowed from the document */
     size_t count;
     struct nb_posted_options options;
 };
@@ -112,7 +113,7 @@ static void forget(struct question *q)
     nb_json_document_deinit(&q->document);
 }
 
-/* Each model needs a token that is for it, whether there is such a model or not. */
+/* The request's token must be for each of the models, whether the model exists or not. */
 static int check_models(struct nb_request *request, const struct question *q,
                         struct nb_error *error)
 {
@@ -138,7 +139,7 @@ static int read_question(struct nb_request *request, struct nb_string body, stru
     return rc;
 }
 
-/* Asks one model. The failure of a model takes its place among the results. */
+/* Asks one model. If the model fails, its error stands in place of the result. */
 static int ask(const struct question *q, size_t i, struct nb_results *results,
                struct nb_verdict *verdict, struct common *common, struct nb_error *error)
 {
@@ -203,15 +204,15 @@ static void free_body(void *user)
     free(user);
 }
 
-/* On the pool that loads models. */
+/* Answers the request on the pool that loads models. */
 static int answer_slowly(struct nb_request *request, struct nb_error *error)
 {
     const struct nb_buffer *body = request->state;
     return answer(request, (struct nb_string){body->bytes, body->length}, error);
 }
 
-/* Models that are on the disk only are loaded on a pool: threads that serve connections have others
- * to serve. The request's own body does not last so long. */
+/* Loads models that are only on disk, on a pool: threads that serve connections have other requests
+ * to serve. Copies the request's body, which does not last so long. */
 static int wait_for_models(struct nb_request *request, struct nb_error *error)
 {
     struct nb_buffer *body = calloc(1, sizeof *body);
@@ -230,7 +231,7 @@ int nb_route_classify_many(struct nb_request *request, struct nb_error *error)
     int rc = read_question(request, request->body, &q, error);
     if (rc != 0)
         return rc;
-    /* A large body is on a pool already, where it may wait. */
+    /* A request with a large body already runs on a pool, where it may wait. */
     bool may_wait = request->work != NULL || are_loaded(request, &q);
     if (may_wait)
         rc = ask_all(request, &q, error);

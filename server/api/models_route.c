@@ -17,16 +17,16 @@
 #include "server/model/model_json.h"
 #include "server/model/settings_json.h"
 
-/* Tokens of GET .../vocabulary when `limit` is not given. */
+/* Tokens of GET .../vocabulary without `limit`. */
 enum { LIMIT_DEFAULT = 50 };
 
-/* Models of one page of GET /v1/models when `limit` is not given. */
+/* Models of one page of GET /v1/models without `limit`. */
 enum { PAGE_DEFAULT = 1000 };
 
-/* Documents that a prior weighs as: as the setting parent_strength. */
+/* Most documents that a prior may count as, as in the setting parent_strength. */
 enum { STRENGTH_MOST = 1000000000 };
 
-/* The page's parameters: ?after and ?limit. */
+/* Reads the page's parameters: ?after and ?limit. */
 static int read_page(const struct nb_request *request, struct nb_string *after, size_t *limit,
                      struct nb_error *error)
 {
@@ -50,7 +50,7 @@ static void page_deinit(struct model_page *page)
     *page = (struct model_page){.infos = NULL};
 }
 
-/* Leaves those models that the request's token is for. */
+/* Keeps only the models that the request's token is for. */
 static void filter_page(const struct nb_request *request, struct model_page *page)
 {
     size_t kept = 0;
@@ -63,8 +63,8 @@ static void filter_page(const struct nb_request *request, struct model_page *pag
     page->count = kept;
 }
 
-/* The first models behind `after` that the token is for, at least one if there is one. Pages in
- * which there are none are passed over. */
+/* Finds the first models after `after` that the token is for, at least one if there is one. Skips
+ * pages that have none. */
 static int find_models(struct nb_request *request, struct nb_string after, size_t limit,
                        struct model_page *page, struct nb_error *error)
 {
@@ -143,7 +143,7 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
         nb_model_info_deinit(&existing);
     if (rc != 0)
         return rc;
-    if (settings.parent != NULL) /* what it knows shows in verdicts and explanations */
+    if (settings.parent != NULL) /* the parent's counts show in verdicts and explanations */
         rc = nb_request_check_model(request, nb_string_of(settings.parent), error);
     if (rc == 0)
         rc = nb_engine_put_model(engine, request->model, &settings, request->only_new, source,
@@ -181,7 +181,8 @@ static int merge_label(struct nb_request *request, struct nb_string from, struct
     return rc;
 }
 
-/* The label that a new name is probably a slip for. Sets `text` to a sentence, or to "". */
+/* Finds the label that the new name is probably a misspelling of. Sets `text` to a warning, or to
+ * "". */
 static void warn_of_name(const struct nb_model_info *info, struct nb_string name,
                          char text[NB_LABEL_WARNING])
 {
@@ -248,7 +249,7 @@ int nb_route_refit(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_route_model(request, error);
 }
 
-/* The copy that is the prior is a model of its own, which a token for some models may not make. */
+/* Checks that the token is for the copy that becomes the prior, which is a model of its own. */
 static int check_prior(struct nb_request *request, struct nb_error *error)
 {
     struct nb_buffer name = {0};
@@ -301,7 +302,7 @@ int nb_route_copy_model(struct nb_request *request, struct nb_error *error)
 struct listing {
     struct nb_request *request;
     struct nb_json_vocabulary json;
-    struct nb_error *error; /* failures of writing, which the engine does not know */
+    struct nb_error *error; /* errors of writing, which the engine does not see */
 };
 
 static int settle(struct listing *l, int rc)

@@ -15,7 +15,8 @@
 #include "server/http/request/wait.h"
 #include "server/json/emit.h"
 
-/* Products of one question, in numbers that may be in memory at a time: some seconds of work. */
+/* Most products of one question, as a multiple of the numbers that may be in memory at a time: some
+ * seconds of work. */
 enum { ROUNDS = 64 };
 
 static struct nb_emitter begin(struct nb_request *request, struct nb_buffer *out)
@@ -40,7 +41,8 @@ static void emit_distribution(struct nb_emitter *e, const struct nb_network_node
     nb_emit_close(e, '}');
 }
 
-/* P(evidence) comes with every answer; with no node asked for, the first one's brings it. */
+/* Every answer has P(evidence). Inference for the first node gives it, even if no node is asked
+ * for. */
 static int answer_probabilities(struct nb_request *request, const struct nb_network *network,
                                 const struct nb_network_question *q, struct nb_error *error)
 {
@@ -79,8 +81,9 @@ static void emit_sample(struct nb_emitter *e, const struct nb_network *network,
     nb_emit_close(e, ']');
 }
 
-/* The members "columns" and "rows", which learning reads again. Rows go to the spool as they are
- * made; `weights` (owned by the caller) has room for all of them. */
+/* Draws samples and writes them as the elements of "rows". Learning reads "columns" and "rows"
+ * again. Rows go to the spool as they are made; `weights` (owned by the caller) has room for all of
+ * them. */
 static int spool_samples(struct nb_request *request, const struct nb_network *network,
                          const struct nb_network_question *q, double *weights,
                          struct nb_error *error)
@@ -117,7 +120,8 @@ static int begin_samples(struct nb_request *request, const struct nb_network *ne
     return nb_emit_end(&e) != 0 ? nb_error_no_memory(error) : 0;
 }
 
-/* Without evidence every weight is 1 and is left out. */
+/* Ends the samples, with their weights. Without evidence every weight is 1, and they are left
+ * out. */
 static int end_samples(struct nb_request *request, const struct nb_network *network,
                        const struct nb_network_question *q, const double *weights,
                        struct nb_error *error)
@@ -177,7 +181,8 @@ static int answer_independent(struct nb_request *request, const struct nb_networ
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
 
-/* The graph of another network on the nodes of this one, which must have the same names. */
+/* Makes the graph of another network with this network's node numbers. Both must have the same node
+ * names. */
 static int graph_of_other(const struct nb_network *network, const struct nb_network *other,
                           struct nb_graph **graph, struct nb_error *error)
 {
@@ -195,7 +200,7 @@ static int graph_of_other(const struct nb_network *network, const struct nb_netw
         for (size_t p = 0; rc == 0 && p < node->parent_count; p++) {
             struct nb_string parent = nb_string_of(other->nodes[node->parents[p]].name);
             size_t from = nb_network_find(network, parent);
-            if (from != SIZE_MAX) /* else the error is reported when its own turn comes */
+            if (from != SIZE_MAX) /* an unknown parent is reported when the loop comes to it */
                 nb_graph_arrow(made, from, to);
         }
     }

@@ -19,7 +19,8 @@ static const struct nb_json_member node_members[NODE_MEMBERS] = {
 
 static const struct nb_json_member network_members[] = {{"nodes", NB_TYPE_ARRAY, true}};
 
-/* A node, a state and a parent take a value each, and some for the objects around them. */
+/* Returns the most JSON values of a network: one for each node, state and parent, and some for the
+ * objects around them. */
 static size_t most_values(size_t cells)
 {
     return 2 * cells +
@@ -68,7 +69,7 @@ static int read_row(struct nb_network *network, size_t at, size_t row, const jso
 {
     const struct nb_network_node *node = &network->nodes[at];
     double values[NB_NETWORK_STATES];
-    size_t count = json_array_size(list); /* of what is no array: 0 */
+    size_t count = json_array_size(list); /* 0 if it is not an array */
     if (!json_is_array(list))
         return nb_error_set(error, NB_INVALID,
                             "node '%s': a table is an array of rows, one for each combination of "
@@ -104,7 +105,7 @@ static int take_node(const json_t *nodes, size_t i, const json_t **values, struc
                         error);
 }
 
-/* Names first: parents may come after their children. */
+/* Reads the names of all nodes first: parents may come after their children. */
 static int read_nodes(struct nb_network *network, const json_t *nodes, struct nb_error *error)
 {
     const json_t *values[NODE_MEMBERS];
@@ -211,7 +212,7 @@ static int read_evidence(const json_t *object, const struct nb_network *network,
     return rc;
 }
 
-/* A name, or an array of names. */
+/* Reads a name, or an array of names. */
 static int read_set(const json_t *value, const struct nb_network *network, const char *what,
                     nb_node_set *set, struct nb_error *error)
 {
@@ -264,7 +265,7 @@ static int check_graph(const struct nb_graph *graph, struct nb_error *error)
     return nb_error_set(error, NB_INVALID, "the parents in `equivalent` make a cycle");
 }
 
-/* {"node": ["parent", ...], ...}; nodes that are left out have no parents. */
+/* Reads {"node": ["parent", ...], ...}. Nodes that are left out have no parents. */
 static int read_graph(const json_t *object, const struct nb_network *network,
                       struct nb_network_question *q, struct nb_error *error)
 {
@@ -321,7 +322,7 @@ static int read_samples(const json_t *const *values, struct nb_network_question 
                                            : rc;
 }
 
-/* Without `of`: all nodes of which the state is not known. */
+/* Reads `of`. Without it the targets are all nodes whose state is unknown. */
 static int read_targets(const json_t *list, const struct nb_network *network,
                         struct nb_network_question *q, struct nb_error *error)
 {
@@ -331,7 +332,7 @@ static int read_targets(const json_t *list, const struct nb_network *network,
     return list == NULL ? 0 : read_set(list, network, "a node of `of`", q->targets, error);
 }
 
-/* Members that belong to different questions. */
+/* Refuses members that belong to different questions. */
 static int check_members(const json_t *const *values, struct nb_error *error)
 {
     int kinds = (values[OF] != NULL) + (values[SAMPLES] != NULL) + (values[INDEPENDENT] != NULL) +

@@ -19,7 +19,7 @@
 #include "server/http/request/wait.h"
 #include "server/json/json_load.h"
 
-/* What is asked for. */
+/* The options of a request to learn a network. */
 struct nb_learn_options {
     double alpha, prior;
     uint64_t separators;
@@ -56,7 +56,7 @@ static int learn(struct nb_request *request, const struct nb_columns *columns,
     return nb_learn_columns(columns, &settings, learned, error);
 }
 
-/* The network of an extension, if the pattern has one. */
+/* Makes the network of an acyclic extension of the learned pattern, if the pattern has one. */
 static int make_network(const struct nb_request *request, const struct nb_columns *columns,
                         const struct nb_learned *learned, double prior, struct nb_network **network,
                         struct nb_error *error)
@@ -128,7 +128,7 @@ int nb_route_learn_network(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-/* The node of the label. */
+/* Name of the node for the label. */
 static const char LABEL[] = "label";
 
 enum { MODEL, FIELDS, ALPHA, PRIOR, SEPARATORS, MEMBERS };
@@ -141,7 +141,7 @@ static const struct nb_json_member members[MEMBERS] = {
     [SEPARATORS] = {"separators", NB_TYPE_COUNT, false},
 };
 
-/* A field is a node; the label is one, too. */
+/* Each field is a node, and so is the label. */
 enum { FIELDS_MOST = NB_NETWORK_NODES - 1 };
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ static int take_fields(const json_t *list, struct nb_string *fields, size_t *cou
 struct table {
     struct nb_columns *columns;
     const struct nb_documents *documents;
-    size_t label, fields[FIELDS_MOST]; /* columns */
+    size_t label, fields[FIELDS_MOST]; /* numbers of the columns */
 };
 
 static int by_name(const void *a, const void *b)
@@ -202,7 +202,8 @@ static int by_name(const void *a, const void *b)
     return nb_string_compare(*(const struct nb_string *)a, *(const struct nb_string *)b);
 }
 
-/* Sorted by name, so that what is learned does not depend on the order of the fields. */
+/* Adds the columns sorted by name, so that the result does not depend on the order of the
+ * fields. */
 static int add_columns(struct table *t, struct nb_error *error)
 {
     struct nb_string names[NB_NETWORK_NODES];
@@ -226,7 +227,7 @@ static int add_document(void *user, struct nb_string label, const struct nb_stri
                         struct nb_error *error)
 {
     struct table *t = user;
-    assert(nb_documents_fields(t->documents) <= FIELDS_MOST); /* as add_columns found */
+    assert(nb_documents_fields(t->documents) <= FIELDS_MOST); /* add_columns has checked it */
     int rc = nb_columns_add_row(t->columns, error);
     if (rc == 0 && label.bytes != NULL)
         rc = nb_columns_set(t->columns, t->label, label, error);
@@ -276,10 +277,10 @@ static int learn_from(struct nb_request *request, const json_t *const *values,
     return rc;
 }
 
-/* Values of the JSON of the options. */
+/* Most JSON values of the options. */
 enum { VALUES_MOST = MEMBERS + FIELDS_MOST + 8 };
 
-/* What names a model is options; else it is a network, which is read as such. */
+/* Reads a body that names a model as options for learning, any other body as a network. */
 int nb_route_post_network(struct nb_request *request, struct nb_error *error)
 {
     const json_t *values[MEMBERS];

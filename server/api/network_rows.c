@@ -8,15 +8,16 @@
 #include "server/json/json_load.h"
 #include "server/json/json_table.h"
 
-/* Values of one JSON text: jansson takes a hundred bytes for each. More come as NDJSON or CSV. */
+/* Most values of one JSON text: jansson takes a hundred bytes for each. Larger tables come as
+ * NDJSON or CSV. */
 enum { JSON_VALUES = 1000000, LINE_VALUES = 4 * NB_NETWORK_NODES };
 
 /* ---- columns, sorted by name ------------------------------------------------------------------
  */
 
-/* Where the fields of a row go. */
+/* The columns that the fields of a row go to. */
 struct places {
-    size_t column[NB_NETWORK_NODES]; /* of the field */
+    size_t column[NB_NETWORK_NODES]; /* by field */
     size_t count;
 };
 
@@ -25,12 +26,12 @@ static int by_name(const void *a, const void *b)
     return nb_string_compare(*(const struct nb_string *)a, *(const struct nb_string *)b);
 }
 
-/* Adds the columns sorted by name. `names` are left as they are. */
+/* Adds the columns sorted by name. `names` keeps its order. */
 static int add_columns(struct nb_columns *columns, const struct nb_string *names,
                        struct places *places, struct nb_error *error)
 {
     struct nb_string sorted[NB_NETWORK_NODES];
-    assert(places->count <= NB_NETWORK_NODES); /* else too_many_columns was said */
+    assert(places->count <= NB_NETWORK_NODES); /* else too_many_columns was returned */
     int rc = 0;
     memcpy(sorted, names, places->count * sizeof *sorted);
     qsort(sorted, places->count, sizeof *sorted, by_name);
@@ -48,7 +49,7 @@ static int too_many_columns(struct nb_error *error)
     return nb_error_set(error, NB_TOO_LARGE, "there are more than %d columns", NB_NETWORK_NODES);
 }
 
-/* Puts "row 7: " or "line 7: " before what is wrong. */
+/* Puts "row 7: " or "line 7: " before the error's text. */
 static int at_row(const char *what, size_t number, struct nb_error *error)
 {
     struct nb_error why = *error;
@@ -226,7 +227,7 @@ static int csv_row(struct nb_csv *csv, struct nb_columns *columns, const struct 
     while (rc == 0 && !field.is_last) {
         rc = nb_csv_next(csv, &field, error);
         if (rc != 0)
-            return rc; /* it names the line */
+            return rc; /* the error names the line */
         bool is_missing = field.text.length == 0 && !field.is_quoted;
         if (count < places->count && !is_missing)
             rc = nb_columns_set(columns, places->column[count], field.text, error);
@@ -256,7 +257,7 @@ int nb_rows_read(enum nb_media media, struct nb_string body, size_t most_values,
                  struct nb_columns **columns, struct nb_error *error)
 {
     struct nb_columns *read = nb_columns_new(most_values);
-    struct nb_error local = {0}; /* it is read here, whether the caller wants it or not */
+    struct nb_error local = {0}; /* needed here even if the caller passes NULL */
     int rc;
     if (read == NULL)
         return nb_error_no_memory(error);

@@ -16,7 +16,7 @@
 #include "server/json/emit.h"
 #include "server/json/time.h"
 
-/* Names of one page when `limit` is not given. */
+/* Names of one page without `limit`. */
 enum { PAGE_DEFAULT = 1000, ENDED = 1 };
 
 static struct nb_named_key key_of(struct nb_string name)

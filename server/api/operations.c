@@ -49,18 +49,19 @@ int nb_route_healthz(struct nb_request *request, struct nb_error *error)
     return reply_text(request, "{\"status\":\"ok\"}", "application/json", error);
 }
 
-/* In front of the object's end. */
+/* Appends the member "nodes" before the end of the object. */
 static int add_nodes(struct nb_request *request)
 {
     struct nb_buffer *body = &request->reply.body;
-    body->bytes[body->length - 1] = ','; /* in place of its bracket */
+    body->bytes[body->length - 1] = ','; /* in place of the closing bracket */
     struct nb_emitter e = nb_emit_begin(body);
     nb_emit_nodes_state(&e, request->server->nodes);
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }
 
-/* A damaged model does not keep the others from being served: the daemon is ready, and names it. */
+/* Replies that the daemon is ready, and names damaged models: the other models are served all the
+ * same. */
 static int reply_ready(struct nb_request *request, struct nb_error *error)
 {
     enum { NAMES_MOST = 100 };
@@ -68,7 +69,7 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
     size_t count = 0;
     if (nb_engine_damaged_models(request->server->engine, NAMES_MOST, &names, &count) != 0)
         return nb_error_no_memory(error);
-    size_t shown = 0; /* those that the request's token is for come first */
+    size_t shown = 0; /* models that the request's token is for come first */
     for (size_t i = 0; i < count; i++) {
         if (nb_request_is_for(request, nb_string_of(names[i]))) {
             char *other = names[shown];

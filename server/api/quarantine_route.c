@@ -40,7 +40,7 @@ static int list(struct nb_request *request, size_t limit, struct listing *l, str
 {
     bool more = false;
     assert(limit > 0);
-    int64_t now = nb_clock_now(); /* before it is looked at: what comes later is not seen */
+    int64_t now = nb_clock_now(); /* before reading: the list may lack later changes */
     l->code = nb_json_quarantine_begin(l->out);
     if (l->code != 0)
         return nb_error_no_memory(error);

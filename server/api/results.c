@@ -35,7 +35,7 @@ int nb_results_begin(struct nb_results *results, struct nb_request *request,
     return 0;
 }
 
-/* An emitter for the next result, behind those that the reply has. */
+/* Returns an emitter for the next result, which follows those in the reply. */
 static struct nb_emitter begin_result(struct nb_results *r)
 {
     struct nb_reply *reply = &r->request->reply;
@@ -95,7 +95,7 @@ static void emit_warnings(struct nb_emitter *e, const struct nb_results *results
 /* The labels of a verdict that the reply lists (?top=N): for a model with thousands of labels, a
  * reply that lists all of them would be longer than the document. */
 struct top {
-    bool *is_told; /* owned: by index of the verdict's labels, then the unseen one; NULL: all */
+    bool *is_told; /* owned: by label of the verdict, then the unseen label; NULL: all are listed */
 };
 
 struct candidate {
@@ -114,7 +114,7 @@ static int by_probability(const void *a, const void *b)
     return (x->label > y->label) - (x->label < y->label);
 }
 
-/* Chooses the `most` most probable labels of a verdict, always with the label that wins; of equally
+/* Chooses the `most` most probable labels of a verdict, always with the winning label; of equally
  * probable labels, those that sort first. If `most` is 0 or at least the number of labels, all are
  * listed. All labels without documents count as one, `unseen_label`. Returns 0 or NB_NO_MEMORY;
  * after 0 the caller frees top->is_told. */
@@ -172,7 +172,7 @@ static void emit_log_scores(struct nb_emitter *e, const struct nb_verdict *verdi
     nb_emit_close(e, '}');
 }
 
-/* Of a verdict that is not ready, or where it is asked for. */
+/* Writes the documents of each label, for a verdict that is not ready or on request. */
 static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
                         const struct top *top)
 {
@@ -186,7 +186,7 @@ static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
     nb_emit_close(e, '}');
 }
 
-/* By name, with the label that has no document yet where it belongs. */
+/* Writes the probabilities by name, including the label that has no documents yet. */
 static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict,
                                const struct top *top)
 {
@@ -218,7 +218,7 @@ static void emit_shares(struct nb_emitter *e, const struct nb_verdict *verdict,
     nb_emit_close(e, '}');
 }
 
-/* As in `country=DE given plan=gold`. */
+/* Writes a token; one with a condition as in `country=DE given plan=gold`. */
 static void emit_token(struct nb_emitter *e, const struct nb_explained *row)
 {
     char text[(size_t)2 * (NB_ATTRIBUTE_NAME_MOST + NB_CATEGORY_MOST) + sizeof "= given ="];
@@ -232,7 +232,7 @@ static void emit_token(struct nb_emitter *e, const struct nb_explained *row)
     nb_emit_string(e, (struct nb_string){text, (size_t)length});
 }
 
-/* In the documents of the winner and of the runner-up. */
+/* Writes the counts of a token in the documents of the winner and of the runner-up. */
 static void emit_word_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
                              const struct nb_explained *row)
 {
@@ -247,7 +247,7 @@ static void emit_word_counts(struct nb_emitter *e, const struct nb_verdict *verd
     nb_emit_close(e, '}');
 }
 
-/* The prior's row has no token: null, and no count. */
+/* Writes a row of an explanation. The prior's row has null instead of a token, and no count. */
 static void emit_explained(struct nb_emitter *e, const struct nb_verdict *verdict,
                            const struct nb_explained *row, bool has_word_counts)
 {
@@ -385,7 +385,7 @@ static void emit_receipt(struct nb_emitter *e, const struct nb_results *results,
     nb_emit_open(e, '{');
     nb_emit_member_string(e, "model", results->model);
     nb_emit_member_string(e, "id", receipt->id);
-    if (receipt->label.length > 0) /* an untraining in quarantine has none */
+    if (receipt->label.length > 0) /* an untrain in the quarantine has none */
         nb_emit_member_string(e, "label", receipt->label);
     else if (receipt->status != NB_QUARANTINED)
         emit_null(e, "label");
@@ -450,7 +450,7 @@ int nb_results_model_error(struct nb_results *results, const struct nb_error *wh
 /* ---- the end ------------------------------------------------------------------------------------
  */
 
-/* A status that is rare stands among the totals only if a receipt had it. */
+/* Writes the totals. Rare statuses appear only if a receipt has them. */
 static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum nb_verb verb)
 {
     static const enum nb_status rare[] = {NB_NEAR_DUPLICATE, NB_QUARANTINED, NB_STORED, NB_QUEUED};

@@ -14,8 +14,8 @@
 #include "server/json/document_json.h"
 #include "server/json/problem.h"
 
-/* One round of a stream: large enough to share an fsync well, small enough for two to be held in
- * memory for each of a thousand connections: one gathers while the writer has the other. */
+/* The size of a stream's round: large enough to share an fsync well, small enough for each of a
+ * thousand connections to hold two in memory: one gathers while the writer has the other. */
 enum { ROUND_DOCUMENTS = 256, ROUND_BYTES = 3 * 1024 * 1024 };
 
 int nb_training_init(struct nb_training *training, struct nb_results *results,
@@ -56,7 +56,7 @@ void nb_training_deinit(struct nb_training *training)
 
 static int make_place(struct nb_posted_documents *g, struct nb_error *error)
 {
-    /* Bounded by the documents of a batch. */
+    /* The limit of documents in a batch bounds this array. */
     if (nb_array_reserve(&g->places, &g->room, g->count + 1, sizeof *g->places) != 0)
         return nb_error_no_memory(error);
     return 0;
@@ -67,7 +67,7 @@ int nb_training_add_error(struct nb_training *training, const struct nb_error *w
 {
     struct nb_error *copy = malloc(sizeof *copy);
     struct nb_posted_documents *next = &training->next;
-    assert(why->code != 0); /* what is told of the document */
+    assert(why->code != 0); /* the error is the document's result */
     if (copy == NULL || make_place(next, NULL) != 0) {
         free(copy);
         return nb_error_no_memory(error);
@@ -92,8 +92,8 @@ static int add_to_batch(struct nb_training *t, const struct nb_json_document *do
     return nb_batch_train(batch, &document->document, document->label, document->id, source, error);
 }
 
-/* Whether a code concerns the model or the daemon, not one document. In a stream that has begun
- * to answer, a deleted model is told line by line. */
+/* Returns whether a code concerns the model or the daemon, not one document. In a stream that has
+ * begun to answer, a deleted model is reported line by line. */
 static bool fails_request(const struct nb_training *t, int code)
 {
     bool is_stream = t->results->form == NB_RESULTS_LINES;
@@ -141,7 +141,7 @@ static bool has_changes(const struct nb_posted_documents *g)
     return g->batch != NULL && nb_batch_size(g->batch) > 0;
 }
 
-/* If the store took none of the changes, the whole request fails. */
+/* Fails the whole request if the store took none of the changes. */
 static int check_store(const struct nb_posted_documents *g, struct nb_error *error)
 {
     size_t size = g->batch != NULL ? nb_batch_size(g->batch) : 0;
@@ -156,7 +156,7 @@ static int check_store(const struct nb_posted_documents *g, struct nb_error *err
     return error->code;
 }
 
-/* Writes what became of the documents, and clears them. */
+/* Writes the results of the documents, and clears them. */
 static int answer(const struct nb_training *t, struct nb_posted_documents *g,
                   struct nb_error *error)
 {
@@ -205,7 +205,7 @@ bool nb_training_is_done(const struct nb_training *training)
 
 int nb_training_submit(struct nb_training *training, nb_handler *again, struct nb_error *error)
 {
-    assert(training->round == NULL); /* rounds are of streams */
+    assert(training->round == NULL); /* only streams have rounds */
     if (!has_changes(&training->next))
         return 0;
     return nb_request_submit(training->results->request, training->next.batch, again, error);

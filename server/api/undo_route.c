@@ -33,7 +33,7 @@ static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
 
 int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
 {
-    /* request->id: the path's second parameter */
+    /* request->id is the path's second parameter */
     struct nb_json_undo wanted = {.options = {.to = INT64_MAX, .label = request->id}};
     struct nb_buffer room = {0};
     assert(request->id.bytes != NULL);

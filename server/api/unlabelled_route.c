@@ -104,7 +104,7 @@ static int read_documents(const json_t *value, struct nb_cluster_options *option
     return nb_error_set(error, NB_INVALID, "\"documents\" is \"unlabelled\" or \"all\"");
 }
 
-/* After read_documents. */
+/* Reads "apply". Must be called after read_documents. */
 static int read_apply(const json_t *value, struct nb_cluster_options *options,
                       struct nb_error *error)
 {
@@ -131,7 +131,7 @@ static int read_shares(const json_t *value, struct nb_cluster_options *options,
 static int read_deviation(const char *name, const json_t *value,
                           struct nb_cluster_deviation *deviation, struct nb_error *error)
 {
-    static const double most = 1e15; /* as a field's numbers; the square of 1e160 is infinite */
+    static const double most = 1e15; /* as for a field's numbers; the square of 1e160 is infinite */
     size_t length = strlen(name);
     deviation->deviation = json_number_value(value);
     if (!(deviation->deviation > 0 && deviation->deviation <= most))
@@ -155,7 +155,7 @@ static int read_deviations(const json_t *object, struct nb_cluster_options *opti
     if (deviations == NULL)
         return nb_error_no_memory(error);
     options->deviations = deviations;
-    /* jansson's macro takes an object that could be changed */
+    /* jansson's macro takes a pointer that is not const */
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         if (rc == 0)
@@ -170,8 +170,8 @@ static void json_cluster_options_deinit(struct nb_cluster_options *options)
     *options = (struct nb_cluster_options){0};
 }
 
-/* Fills `options` but for `stop` and `source`: {"clusters": 20 or "auto", "restarts": 8, "seed": 1,
- * "documents": "unlabelled" or "all", "members": true, "apply": "labels", "shares": "learned" or
+/* Fills `options` except `stop` and `source` from {"clusters": 20 or "auto", "restarts": 8, "seed":
+ * 1, "documents": "unlabelled" or "all", "members": true, "apply": "labels", "shares": "learned" or
  * "equal", "deviations": {"amount": 2.5}}. The caller deinits it, also on failure. Returns 0,
  * NB_INVALID, NB_UNUSABLE (a number out of its bounds, "apply" to all) or NB_NO_MEMORY. */
 static int json_cluster_read(struct nb_string text, struct nb_cluster_options *options,
@@ -289,7 +289,7 @@ static int json_cluster(struct nb_buffer *out, struct nb_string model,
 
 struct asking {
     struct nb_request *request;
-    struct nb_hold hold; /* of the memory of clusterings */
+    struct nb_hold hold; /* this request's share of the memory for clusterings */
 };
 
 static bool is_cut(void *user)
@@ -310,8 +310,8 @@ static int hold_memory(void *user, uint64_t bytes, struct nb_error *error)
     return nb_hold_set(&a->hold, bytes, error);
 }
 
-/* The source of the request. Labels by a source without trust are refused: the quarantine keeps
- * documents with their content, and a label alone has none. */
+/* Finds the source of the request. Labels from an untrusted source are refused: the quarantine
+ * keeps documents with their content, and a label alone has none. */
 static int find_source(struct nb_request *request, struct nb_cluster_options *options,
                        struct nb_error *error)
 {
@@ -351,7 +351,7 @@ int nb_route_cluster(struct nb_request *request, struct nb_error *error)
         rc = find_source(request, &options, error);
     if (rc == 0)
         rc = answer(request, &options, error);
-    (void)nb_hold_set(&asking.hold, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&asking.hold, 0, NULL); /* releasing memory never fails */
     json_cluster_options_deinit(&options);
     return rc;
 }

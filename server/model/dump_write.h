@@ -11,11 +11,10 @@
 #include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
 
-/* The lines of a dump, each with its line feed:
+/* The lines of a dump, each with its line feed; any number of words and of documents:
  * {"bayesd_dump": 1, "tokenizer_version": 2, "settings": {...}, "key": base64, "labels": [...]}
- * {"words": {"first_row": n, "ids": [16 hexadecimal digits, ...], "texts": [...] or null}} ...
+ * {"words": {"first_row": n, "ids": [16 hexadecimal digits, ...], "texts": [...] or null}}
  * {"document": {"id", "label": number, "learned": ms, "tokens", "rows": [...], "counts": [...]}}
- * ...
  * {"end": {"documents": n, "words": n}}
  * The end line shows that the dump is complete. */
 enum { NB_DUMP_VERSION = 1, NB_DUMP_ID_LENGTH = 16 /* hexadecimal digits of a feature's id */ };
