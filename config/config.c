@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files and environment of the configuration. A file is read line by line, once: the reader refuses
- * repeated groups and keys, and names the line of each fault.
+ * Reads the configuration from files and the environment. A file is read line by line, once: the
+ * reader refuses repeated groups and keys, and names the line of each fault.
  */
 #include "config/config.h"
 
@@ -17,7 +17,7 @@
  * of memory. */
 #define MOST_BYTES ((size_t)1 << 20)
 
-/* Bytes of a path that a message shows: its end, which names the file. */
+/* Most bytes of a path that a message shows: the end, which names the file. */
 #define SHOWN_PATH 120
 #define WHERE_BYTES 200
 
@@ -64,7 +64,7 @@ static const struct nb_option *find_option(struct nb_string group, struct nb_str
     return NULL;
 }
 
-/* The first option of a group, which represents the group; NULL if there is no such group. */
+/* Returns the first option of a group, which represents the group; NULL if there is none. */
 static const struct nb_option *find_group(struct nb_string group)
 {
     size_t count;
@@ -114,7 +114,7 @@ struct reader {
     struct nb_error *error;
 };
 
-/* Writes "PATH:LINE", with only the end of a long path. */
+/* Writes "PATH:LINE" to `where`, with only the end of a long path. */
 static void where_of(const char *path, size_t line, char where[WHERE_BYTES])
 {
     size_t length = strlen(path);
@@ -125,7 +125,8 @@ static void where_of(const char *path, size_t line, char where[WHERE_BYTES])
             path++;
         dots = "...";
     }
-    (void)snprintf(where, WHERE_BYTES, "%s%s:%zu", dots, path, line); /* bounded above */
+    (void)snprintf(where, WHERE_BYTES, "%s%s:%zu", dots, path,
+                   line); /* it fits: the path was shortened */
 }
 
 static int read_group(struct reader *reader, struct nb_string line, const char *where)
@@ -149,7 +150,7 @@ static int read_group(struct reader *reader, struct nb_string line, const char *
     return 0;
 }
 
-/* Takes a value. Values have no escape sequences and no quotes: a path is written as it is. */
+/* Sets an option. Values have no escape sequences and no quotes: a path is written as it is. */
 static int take_value(struct reader *reader, const struct nb_option *option, struct nb_string value,
                       const char *where)
 {
@@ -160,8 +161,9 @@ static int take_value(struct reader *reader, const struct nb_option *option, str
     return nb_value_set(reader->config, option, reader->value.bytes, where, reader->error);
 }
 
-/* Returns the part of a line that a message may show. In [tokens] this is no text long enough for a
- * token: continuing a list in the next line is a likely mistake, and messages end up in logs. */
+/* Returns the part of a line that a message may show. In [tokens] it hides any text long enough
+ * to be a token: continuing a list on the next line is a likely mistake, and messages end up in
+ * logs. */
 static struct nb_string showable(const struct reader *reader, struct nb_string text)
 {
     enum { TOKEN_LEAST = 16 };
@@ -273,7 +275,7 @@ static int read_file(const char *path, char *text, size_t *length, struct nb_err
     errno = 0;
     *length = fread(text, 1, MOST_BYTES + 1, in);
     int rc = ferror(in) ? nb_error_errno(error, errno, path) : 0;
-    (void)fclose(in); /* it was only read: nothing can be lost */
+    (void)fclose(in); /* it was only read, so nothing can be lost */
     return rc;
 }
 
@@ -292,7 +294,7 @@ int nb_config_load(struct nb_config *config, const char *path, struct nb_error *
 
 /* ---- environment ----------------------------------------------------------------------------- */
 
-/* Whether `name`, without the prefix, is GROUP_KEY of the option, in capitals. */
+/* Returns whether `name`, without the prefix, is GROUP_KEY of the option in capitals. */
 static bool names_option(struct nb_string name, const struct nb_option *option)
 {
     size_t group = strlen(option->group), key = strlen(option->key);

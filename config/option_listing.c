@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints the configuration as a file, with or without the help texts. Passwords and tokens in URLs
- * are not shown; tokens of clients have been replaced by hashes by then.
+ * Prints the configuration as a file, with or without the help texts. Hides passwords and tokens in
+ * URLs; the tokens of clients are hashes by then.
  */
 #include "config/config.h"
 
@@ -45,11 +45,11 @@ static int append_help(const struct nb_option *option, struct nb_buffer *out)
     return rc;
 }
 
-/* Appends a URL with "***" for its secret: the text after the user's name, or the whole text before
- * the host, which is then a token. */
+/* Appends a URL with "***" in place of its secret: the text after the user's name, or the whole
+ * text before the host, which is then a token. */
 static int append_url(struct nb_string url, struct nb_buffer *out)
 {
-    static const char PASSWORD[] = "password="; /* of libpq */
+    static const char PASSWORD[] = "password="; /* as in a conninfo of libpq */
     const char *password = memmem(url.bytes, url.length, PASSWORD, sizeof PASSWORD - 1);
     if (password != NULL) {
         struct nb_string head = {url.bytes, (size_t)(password - url.bytes)};

@@ -13,17 +13,17 @@
 /* PATH_MAX of Linux without its NUL. */
 #define PATH_BYTES 4095
 
-/* libmicrohttpd and the kernel count descriptors in an int; no machine serves more than this. */
+/* libmicrohttpd and the kernel count descriptors in an int; no machine serves more connections. */
 #define MOST_CONNECTIONS 1000000
 
 /* The limits of nb_check_model_name and nb_check_label. */
 #define MODEL_BYTES 128
 #define LABEL_BYTES 64
 
-/* Bytes of a rate such as 1000000000/minute. */
+/* Most bytes of a rate such as 1000000000/minute. */
 #define RATE_BYTES 32
 
-/* Bytes of a list of tokens: a few hundred of them. */
+/* Most bytes of a list of tokens: enough for a few hundred. */
 #define LIST_BYTES 16384
 
 #define AT(member) offsetof(struct nb_config, member)

@@ -13,7 +13,7 @@
 static const char *const truths[] = {"no", "false", "off", "0", "yes", "true", "on", "1"};
 #define TRUTHS (sizeof truths / sizeof truths[0])
 
-/* The units of sizes, each 1024 of the one before. */
+/* The units of sizes, each 1024 times the one before. */
 static const char units[] = {'K', 'M', 'G', 'T'};
 
 static void *member_of(struct nb_config *config, const struct nb_option *option)
@@ -97,7 +97,8 @@ int nb_value_range(const struct nb_option *option, struct nb_buffer *out)
 
 /* ---- from text ------------------------------------------------------------------------------- */
 
-/* How much of a value a message shows: enough to recognise it, cut between characters. */
+/* Returns how many bytes of a value a message shows: enough to recognise it, cut between
+ * characters. */
 static int shown(const char *text)
 {
     enum { MOST = 60 };
@@ -168,7 +169,7 @@ static const char *parse_number(const struct nb_option *option, const char *text
     return number > option->maximum ? "is too large" : NULL;
 }
 
-/* Returns NULL or the fault. */
+/* Reads a number with an optional fraction. Returns NULL or the fault. */
 static const char *parse_real(const struct nb_option *option, const char *text, double *value)
 {
     if (!nb_number_read((struct nb_string){text, strlen(text)}, value))
@@ -189,7 +190,7 @@ static bool parse_name(const struct nb_option *option, const char *text, int *va
 }
 
 /* Accepts only addresses in digits: the resolver may not be available yet when the daemon starts,
- * and it must be certain whether an address is loopback. Returns NULL or the fault. */
+ * and it must be clear whether an address is loopback. Returns NULL or the fault. */
 static const char *check_address(const char *text)
 {
     char host[INET6_ADDRSTRLEN];
@@ -220,7 +221,7 @@ static const char *check_string(const struct nb_option *option, const char *text
         return "is empty";
     if (nb_value_bad_byte(text, length) != length)
         return "has a control character or is not UTF-8";
-    /* The reader of files trims values: the value would not survive --print-config. */
+    /* The reader of files trims values, so this value would not survive --print-config. */
     if (nb_string_trim((struct nb_string){text, length}).length != length)
         return "begins or ends with a blank";
     if (strstr(text, " #") != NULL || strstr(text, "\t#") != NULL)

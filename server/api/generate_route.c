@@ -59,7 +59,8 @@ static void open_head(struct reply *r, struct nb_emitter *e)
     nb_emit_member_string(e, "label", r->label);
 }
 
-/* Begins an element of the open list, with the comma that a new emitter does not know it needs. */
+/* Begins an element of the open list. Writes its comma, since a new emitter does not know of
+ * earlier elements. */
 static struct nb_emitter next_element(struct reply *r)
 {
     struct nb_emitter e = emitter_of(r);

@@ -54,8 +54,8 @@ static int json_history_begin(struct nb_buffer *out)
     return nb_emit_end(&e);
 }
 
-/* Writes one row of a history. The json_ functions append to a buffer and return 0 or NB_NO_MEMORY,
- * in which case the buffer is as it was before the call (emit.h). Any thread. */
+/* Writes one row of a history. The functions that write JSON append to a buffer and return 0 or
+ * NB_NO_MEMORY, in which case the buffer is as it was before the call (emit.h). Any thread. */
 static int json_history_row(struct nb_buffer *out, size_t count, const struct nb_history_row *row)
 {
     struct nb_emitter e = nb_emit_begin(out);

@@ -26,7 +26,7 @@ struct said {
     struct nb_string model;
     char label[NB_DECISION_LABEL];
     double probability; /* probability of `label` */
-    double spam;        /* probability of spam, used for the mildest */
+    double spam;        /* probability of spam, which finds the mildest verdict */
     char decision[NB_DECISION_LABEL], reason[NB_DECISION_TEXT];
 };
 

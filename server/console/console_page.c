@@ -87,7 +87,7 @@ FILES(EMBED_SCRIPT, EMBED_OTHER)
 
 static const struct nb_asset ASSETS[] = {FILES(ROW_SCRIPT, ROW_OTHER)};
 
-/* The file of that name, or NULL. */
+/* Returns the file with this name, or NULL. */
 static const struct nb_asset *asset_find(struct nb_string name)
 {
     for (size_t i = 0; i < sizeof ASSETS / sizeof ASSETS[0]; i++) {
@@ -97,25 +97,26 @@ static const struct nb_asset *asset_find(struct nb_string name)
     return NULL;
 }
 
-/* Scripts and styles are files of this server, none stands in the page; nothing becomes markup or a
- * script from a text (trusted types), nothing goes to another server. */
+/* The content security policy: scripts and styles come only from files of this server, not from
+ * the page itself; no text becomes markup or a script (trusted types); nothing goes to another
+ * server. */
 static const char POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'";
 
-/* The same bytes have the same tag, in every process: nothing about them is secret. */
+/* Sets the entity tag. The same bytes have the same tag in every process; the key is no secret. */
 static void set_tag(struct nb_reply *reply, const struct nb_asset *asset)
 {
     static const struct nb_key key = {.bytes = {0}};
     char id[NB_CONTENT_ID_LENGTH + 1];
     static_assert(sizeof reply->tag >= sizeof id + 2, "two quotes more");
     nb_key_content_id(&key, 0, asset->begin, (size_t)(asset->end - asset->begin), id);
-    (void)snprintf(reply->tag, sizeof reply->tag, "\"%s\"", id); /* it fits */
+    (void)snprintf(reply->tag, sizeof reply->tag, "\"%s\"", id); /* the tag fits */
 }
 
-/* RFC 9110, 13.1.2: a list of tags, weak or not, or "*". Another tag never contains this one: its
- * quotes are part of it. */
+/* Returns whether If-None-Match has the tag. RFC 9110, 13.1.2: a list of tags, weak or not, or "*".
+ * Another tag never contains this one, whose quotes are part of it. */
 static bool has_it(const struct nb_request *request, const char *tag)
 {
     struct nb_string known = nb_request_field(request, "If-None-Match");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of an import. Everything that an import could be wrong in without the engine's knowing
- * better is checked here: order, bounds, sizes that must agree, and that the end is there.
+ * Reads the lines of an import. Checks all that can be checked without the engine: order, bounds,
+ * sizes that must agree, and that the end is there.
  */
 #include "server/model/dump_read.h"
 
@@ -17,20 +17,19 @@
 #include "server/model/dump_write.h"
 #include "server/model/settings_json.h"
 
-/* The records of an import after its first line: runs of words, and documents. One thread at a
- * time. */
-/* What was read so far, and the arrays of the last record. */
+/* The records of an import after its first line are runs of words, and documents. */
+/* Counts of what was read so far, and the arrays of the last record. One thread at a time. */
 struct nb_dump_records {
     uint64_t rows, documents, occurrences;
     size_t label_count;
     void *numbers;           /* owned */
     struct nb_string *texts; /* owned */
-    struct nb_buffer score;  /* owned: decoded */
+    struct nb_buffer score;  /* owned: the decoded score of the last document */
 };
 
 enum { LONGEST_WORD = 4096 };
 
-/* 9999-12-31T23:59:59.999Z: the last moment that RFC 3339 can tell. */
+/* 9999-12-31T23:59:59.999Z, the last time that RFC 3339 can express, in milliseconds. */
 static const json_int_t latest = 253402300799999;
 
 /* Frees the arrays of the last record. */
@@ -42,8 +41,8 @@ static void dump_records_forget(struct nb_dump_records *records)
     records->texts = NULL;
 }
 
-/* Decodes a stored form in base64, which only the engine reads; NULL gives nothing. `name` is the
- * member's. Returns 0, NB_INVALID or NB_NO_MEMORY. */
+/* Decodes base64 into `out`: a stored form that only the engine reads. Leaves `out` empty if
+ * `value` is NULL. `name` is the member's name. Returns 0, NB_INVALID or NB_NO_MEMORY. */
 static int dump_records_opaque(const json_t *value, const char *name, struct nb_buffer *out,
                                struct nb_error *error)
 {
@@ -72,7 +71,7 @@ static int take_id(const json_t *value, uint64_t *id)
         text = nb_json_text(value);
     for (size_t i = 0; i < text.length; i++)
         if (nb_ascii_lower(text.bytes[i]) != text.bytes[i])
-            return NB_INVALID; /* one id has one spelling */
+            return NB_INVALID; /* each id has one spelling only */
     if (text.length != NB_DUMP_ID_LENGTH || !nb_hex_read(text, id))
         return NB_INVALID;
     return nb_feature_has_field(*id) ? 0 : NB_INVALID;
@@ -116,8 +115,8 @@ static int take_texts(struct nb_dump_records *r, const json_t *list, size_t coun
     return 0;
 }
 
-/* Take the one member of a record's line. What they give is borrowed from `records` and from the
- * value. Return 0, NB_INVALID with what is wrong, or another code. */
+/* Read the only member of a record's line. The results are borrowed from `records` and `value`.
+ * Return 0, NB_INVALID with the reason, or another code. */
 static int dump_records_words(struct nb_dump_records *records, const json_t *value,
                               struct nb_dump_words *words, struct nb_error *error)
 {
@@ -153,7 +152,7 @@ static int dump_records_words(struct nb_dump_records *records, const json_t *val
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Whole numbers in `least`..`most`, each above the one before when `ascending`. */
+/* Reads whole numbers in `least`..`most`; with `ascending`, each must be above the one before. */
 static int take_numbers(const json_t *list, const char *name, uint32_t *numbers, json_int_t least,
                         json_int_t most, bool ascending, struct nb_error *error)
 {
@@ -185,7 +184,7 @@ static int take_bounded(const json_t *value, const char *name, json_int_t most, 
                         name, most, json_integer_value(value));
 }
 
-/* The rows and, behind them in the same block, the counts. */
+/* Reads the rows and, after them in the same memory block, the counts. */
 static int take_bag(struct nb_dump_records *r, const json_t *rows, const json_t *counts,
                     struct nb_dump_document *document, struct nb_error *error)
 {
@@ -250,18 +249,19 @@ static int dump_records_document(struct nb_dump_records *records, const json_t *
     return 0;
 }
 
-/* Values of one line: the rows and counts of a document at the tokenizer's largest budget. */
+/* Most JSON values of a line: enough for the rows and counts of a document at the tokenizer's
+ * largest budget. */
 enum { MOST_VALUES = 4000000 };
 
 struct nb_json_dump_reader {
     uint64_t line;
-    enum nb_json_record_kind last; /* BLANK: nothing yet */
+    enum nb_json_record_kind last; /* BLANK: no record yet */
     struct nb_dump_records records;
     struct nb_settings settings; /* owned */
     const char **labels;         /* owned; the strings belong to `header` */
     json_t *header;              /* owned: the first line */
     json_t *record;              /* owned: the last line */
-    struct nb_buffer stack;      /* owned: of the first line, decoded */
+    struct nb_buffer stack;      /* owned: the decoded `stack` of the first line */
 };
 
 int nb_json_dump_reader_new(struct nb_json_dump_reader **reader)
@@ -294,7 +294,7 @@ void nb_json_dump_reader_free(struct nb_json_dump_reader **reader)
 
 /* ---- the first line -------------------------------------------------------------------------- */
 
-/* Labels sorted by name, so that equal ones are neighbours. */
+/* Sorts labels by name, so that equal ones are neighbours. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -379,7 +379,7 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
         [STACK_KEY] = {"stack_key", NB_TYPE_STRING, false},
     };
     const json_t *values[MEMBERS];
-    /* The version first: what else a later version's line has is not ours to judge. */
+    /* The version comes first: a later version's line may have members unknown to this program. */
     const json_t *version = json_object_get(r->record, "bayesd_dump");
     if (!json_is_integer(version))
         return nb_error_set(error, NB_INVALID, "not a dump: the first line has \"bayesd_dump\": %d",
@@ -442,7 +442,7 @@ static int take_end(const struct nb_json_dump_reader *r, const json_t *end,
     return 0;
 }
 
-/* A record after the first line: an object with one member, which says what it is. */
+/* Reads a record after the first line: an object with one member, whose name is the kind. */
 static int take_record(struct nb_json_dump_reader *r, struct nb_json_record *record,
                        struct nb_error *error)
 {
@@ -468,7 +468,7 @@ static int take_record(struct nb_json_dump_reader *r, struct nb_json_record *rec
                : take_end(r, values[2], record, error);
 }
 
-/* A wrong line is 400 whatever is wrong with it: it is the dump that is malformed. */
+/* Reports a wrong line as 400, whatever its own code is: the dump is malformed. */
 static int at_line(const struct nb_json_dump_reader *r, int rc, const struct nb_error *cause,
                    struct nb_error *error)
 {

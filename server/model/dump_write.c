@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lines of an export.
+ * Writes the lines of an export.
  */
 #include "server/model/dump_write.h"
 
@@ -11,10 +11,11 @@
 #include "server/json/emit.h"
 #include "server/model/settings_json.h"
 
-/* A word of 40 characters with its field and its id takes at most some 300 bytes. */
+/* Most words of a line. A word of 40 characters takes at most some 300 bytes with its field and
+ * id. */
 enum { WORDS_PER_LINE = 4096 };
 
-/* A stored form that only the engine reads. */
+/* Writes a stored form, which only the engine reads, as base64. */
 static int emit_opaque(struct nb_emitter *e, const char *key, struct nb_string bytes)
 {
     if (bytes.length == 0)
@@ -60,7 +61,7 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
     return rc != 0 ? rc : end;
 }
 
-/* Hexadecimal: JSON numbers above 2^53 do not survive every reader. */
+/* Writes an id in hexadecimal: some readers round JSON numbers above 2^53. */
 static void emit_id(struct nb_emitter *e, uint64_t id)
 {
     _Static_assert(4 * NB_DUMP_ID_LENGTH == 64, "a digit for each four bits");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Settings as JSON, by the table in core/bayes/settings/settings.h: a setting added there is read,
- * written and listed here without another line, unless its type is new. Then FORMS gets a row.
+ * Reads and writes settings as JSON, by the table in core/bayes/settings/settings.h. A setting
+ * added there needs no change here, unless its type is new: then FORMS gets a row.
  */
 #include "server/model/settings_json.h"
 
@@ -14,7 +14,7 @@
 #include "server/json/json_load.h"
 #include "server/json/json_values.h"
 
-enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* of a prior over all labels, and then some */ };
+enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* room for a prior over all labels */ };
 
 /* A setting that is being read. The functions that take a value return 0, NB_INVALID (a wrong type
  * inside of an object), NB_UNUSABLE (a value that cannot be used) or NB_NO_MEMORY. What was read
@@ -22,7 +22,7 @@ enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* of a prior over all labels, a
 struct reading {
     const struct nb_setting *setting;
     struct nb_settings *settings;
-    const struct nb_settings *existing; /* of the model; NULL: there are none */
+    const struct nb_settings *existing; /* settings of the existing model; NULL: there are none */
     struct nb_error *error;
 };
 
@@ -74,7 +74,7 @@ static int take_weight_or_auto(const struct reading *r, const json_t *value)
     if (json_is_string(value))
         return take_name(r->setting->name, value, names, 1, &ignored, r->error);
     *weight = json_number_value(value);
-    if (*weight < 0) /* which would be "auto" */
+    if (*weight < 0) /* a negative weight means "auto" */
         return nb_error_set(r->error, NB_UNUSABLE, "%s must be at least 0, or \"auto\"",
                             r->setting->name);
     return 0;
@@ -97,7 +97,7 @@ static int take_bool(const struct reading *r, const json_t *value)
     return 0;
 }
 
-/* The name of a model or of a host; null: none. */
+/* Reads the name of a model or of a host; null: none. */
 static int take_text(const struct reading *r, const json_t *value)
 {
     struct nb_string text = nb_json_text(value);
@@ -138,7 +138,7 @@ static int take_weight(const struct reading *r, const char *label, const json_t 
     return weight->label == NULL ? nb_error_no_memory(r->error) : 0;
 }
 
-/* Reads {"name": number above 0, ...} into a list in the order of the names. */
+/* Reads {"name": number above 0, ...} into a list sorted by name. */
 static int take_weights(const struct reading *r, const json_t *value, struct nb_prior_weight **list,
                         size_t *count)
 {
@@ -158,11 +158,11 @@ static int take_weights(const struct reading *r, const json_t *value, struct nb_
     return 0;
 }
 
-/* Reads {"label": number above 0, ...}: the names are brought into the form of labels first. */
+/* Reads {"label": number above 0, ...}, after normalizing the labels. */
 static int take_labels(const struct reading *r, const json_t *value, struct nb_prior_weight **list,
                        size_t *count)
 {
-    json_t *object = (json_t *)(uintptr_t)value; /* of the request, which nothing else holds */
+    json_t *object = (json_t *)(uintptr_t)value; /* belongs to the request; nothing else uses it */
     json_t *given = json_copy(object);
     struct nb_buffer room = {0};
     int rc = given == NULL ? nb_error_no_memory(r->error) : 0;
@@ -183,11 +183,11 @@ static int take_labels(const struct reading *r, const json_t *value, struct nb_p
     return rc == 0 ? take_weights(r, object, list, count) : rc;
 }
 
-/* A name, or weights. */
+/* Reads the prior: a name, or weights by label. */
 static int take_prior(const struct reading *r, const json_t *value)
 {
     struct nb_settings *settings = r->settings;
-    if (json_is_string(value)) /* NB_PRIOR_GIVEN has no name: weights stand for it */
+    if (json_is_string(value)) /* NB_PRIOR_GIVEN has no name: it is given as weights */
         return take_name(r->setting->name, value, r->setting->names, NB_PRIOR_GIVEN,
                          &settings->prior, r->error);
     settings->prior = NB_PRIOR_GIVEN;
@@ -206,7 +206,7 @@ static int by_field(const void *a, const void *b)
     return strcmp(left->field, right->field);
 }
 
-/* {"field": {"value": number, ...}, ...} */
+/* Reads {"field": {"value": number, ...}, ...}. */
 static int take_values(const struct reading *r, const json_t *value, struct nb_smoothing *by)
 {
     json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
@@ -231,7 +231,7 @@ static int take_values(const struct reading *r, const json_t *value, struct nb_s
 
 enum { LABELS, ALPHA, BETA, M, P, VALUES, DEFAULT, SMOOTHINGS }; /* members of an object */
 
-/* The kind of smoothing that an object describes, by the members that it has. */
+/* Returns the kind of smoothing that an object describes by its members. */
 static int smoothing_kind_of(const json_t *const *is)
 {
     static const struct {
@@ -250,7 +250,7 @@ static int smoothing_kind_of(const json_t *const *is)
     return NB_SMOOTHING_ONE;
 }
 
-/* A number, or an object whose members tell the kind of smoothing. */
+/* Reads smoothing: a number, or an object whose members determine the kind. */
 static int take_smoothing(const struct reading *r, const json_t *value)
 {
     static const struct nb_json_member members[] = {
@@ -290,7 +290,7 @@ static int take_smoothing(const struct reading *r, const json_t *value)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* {"fields": [names]}; the mask stays as it is where no fields are named. */
+/* Reads {"fields": [names]}. Without "fields" the mask is unchanged. */
 static int take_fields(const struct reading *r, const json_t *value)
 {
     static const struct nb_json_member members[] = {{"fields", NB_TYPE_ARRAY, false}};
@@ -336,8 +336,8 @@ static int take_attribute(const struct reading *r, const char *name, const json_
     return rc == 0 ? add_attribute(r, name, number) : rc;
 }
 
-/* {"field": kind, ...}. Fields that the model has keep their numbers; new ones have the next, in
- * their order. Without a value (NULL) all fields stay as they are. */
+/* Reads {"field": kind, ...}. Fields of the existing model keep their numbers; new ones get the
+ * next numbers, in their order. Without a value (NULL) the fields stay as they are. */
 static int take_attributes(const struct reading *r, const json_t *value)
 {
     json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
@@ -496,7 +496,7 @@ int nb_json_settings(struct nb_buffer *out, const struct nb_settings *settings)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* How a value of each type is read, and the types of JSON that it may have. */
+/* The JSON types and the reader of each type of setting. */
 static const struct {
     unsigned types;
     int (*take)(const struct reading *r, const json_t *value);
@@ -514,9 +514,9 @@ static const struct {
     [NB_SETTING_FIELDS] = {NB_TYPE_OBJECT, take_fields},
 };
 
-/* Returns the fields of settings that do not name any: those of the preset; or those that documents
- * of `existing` (NULL: there are none) were counted with, if these are all that the preset reads.
- */
+/* Returns the fields of settings that name none: those of the preset, or those that the documents
+ * of `existing` (NULL: there are none) were counted with, if the preset is the same or needs no
+ * others. */
 static uint32_t choose_fields(const struct nb_settings *made, const struct nb_settings *existing)
 {
     uint32_t wanted =
@@ -547,7 +547,7 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
     if (rc != 0)
         return rc;
     nb_settings_init(&made, (enum nb_preset)preset);
-    made.tokenizer_fields = 0; /* not given */
+    made.tokenizer_fields = 0; /* 0: not given */
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct reading r = {&table[i], &made, existing, error};
         if (values[i] != NULL || table[i].type == NB_SETTING_ATTRIBUTES)

@@ -9,13 +9,13 @@
 
 #include "core/base/clock.h"
 
-enum { COUNT_AT = 12 /* bytes from the beginning of an array to the number of elements */ };
+enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
 
 /* ---- parameters and numbers -------------------------------------------------------------------
  */
 
-/* An array begins with the number of dimensions, whether it has NULLs, the type of elements, their
- * number, and the index of the first. */
+/* Writes the beginning of an array: the number of dimensions, whether it has NULLs, the type of its
+ * elements, their number, and the index of the first. */
 static void begin_array(struct nb_sql_array *a)
 {
     static const uint32_t elements[] = {
@@ -71,7 +71,7 @@ int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_d
                         "[nodes]: this bayesd was built without libpq (libpq-dev)");
 }
 
-/* There is no connection, so that these are not called. */
+/* Without libpq there is no connection, so the next functions are never called. */
 void nb_database_close(struct nb_database **database)
 {
     assert(*database == NULL);
@@ -105,7 +105,7 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
 #else
 #include <libpq-fe.h>
 
-enum { LOOK_MILLISECONDS = 200 /* until a stop is noticed */ };
+enum { LOOK_MILLISECONDS = 200 /* most time until a stop is noticed */ };
 static const uint64_t ANSWER_NANOSECONDS =
     UINT64_C(12000000000); /* most time for the answer to a statement */
 
@@ -124,8 +124,9 @@ static int fail(struct nb_database *d, struct nb_error *error)
                         (int)(end == NULL ? said.length : (size_t)(end - said.bytes)), said.bytes);
 }
 
-/* The conninfo, which is expanded, can override the settings before it. The server ends
- * transactions that a node does not end: a node that was cut off holds a lock only for seconds. */
+/* Server options. The conninfo, which libpq expands last, can override these and the other
+ * settings. The server ends transactions that a node leaves open, so a node that is cut off holds a
+ * lock only for seconds. */
 static const char OPTIONS[] =
     "-c statement_timeout=10000 -c idle_in_transaction_session_timeout=10000 "
     "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
@@ -188,8 +189,8 @@ struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int 
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-/* Sends pending data, and waits for an answer. PQexec would wait without end for a server that does
- * not answer, and would not notice a stop. */
+/* Sends pending data, and waits for an answer. PQexec would wait forever for a server that does not
+ * answer, and would not notice a stop. */
 static int await(struct nb_database *d, struct nb_error *error)
 {
     uint64_t until = nb_clock_monotonic() + ANSWER_NANOSECONDS;
@@ -210,7 +211,8 @@ static int await(struct nb_database *d, struct nb_error *error)
     return left < 0 ? fail(d, error) : 0;
 }
 
-/* Chooses the code by the class of the SQLSTATE: written at the same time by others, or refused. */
+/* Chooses the code by the class of the SQLSTATE: NB_EXISTS for rows that others write at the same
+ * time, NB_FORBIDDEN for a refusal, else NB_STOPPING. */
 static int code_of(struct nb_database *d, const PGresult *result, struct nb_error *error)
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -225,8 +227,8 @@ static int code_of(struct nb_database *d, const PGresult *result, struct nb_erro
     return nb_error_set(error, rc, "the database refuses it: %s (%s)", said, state);
 }
 
-/* Reads the first result, and those after it: only then the statement is committed, which may fail.
- */
+/* Reads the first result, and skips those after it: only after the last one is the statement
+ * committed, and the commit may fail. */
 static int read_results(struct nb_database *d, struct nb_sql_rows *rows, struct nb_error *error)
 {
     int rc, code = 0;
@@ -283,10 +285,11 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     struct pollfd waits[2] = {{.fd = PQsocket(d->connection), .events = POLLIN},
                               {.fd = wake, .events = POLLIN}};
     uint64_t count;
-    if (take_notifications(d) || poll(waits, 2, milliseconds) <= 0) /* one came with an answer */
+    if (take_notifications(d) ||
+        poll(waits, 2, milliseconds) <= 0) /* or a notification came with an answer */
         return 0;
     if (waits[1].revents != 0 && read(wake, &count, sizeof count) < 0)
-        count = 0; /* the eventfd was read already */
+        count = 0; /* the eventfd was empty */
     if (waits[0].revents != 0 && !PQconsumeInput(d->connection))
         return fail(d, error);
     (void)take_notifications(d);

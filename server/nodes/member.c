@@ -18,9 +18,9 @@
 enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000 };
 static const uint64_t SECOND = UINT64_C(1000000000);
 
-/* Selects rows as nb_member_announce writes them. Others who may write the table may have put
- * anything there: such rows are no members, nobody waits for them, and reading only skips them. The
- * clock of a database that takes over may be behind, by an hour. */
+/* Selects only rows such as nb_member_announce writes. Others with the right to write the table may
+ * have put anything there: such rows are no members, nobody waits for them, and reading skips them.
+ * The clock of a database that takes over may be up to an hour behind. */
 #define IS_MEMBER                                                                                  \
     " AND stream BETWEEN 0 AND 63 AND applied >= 0 AND compared >= 0"                              \
     " AND name ~ '^[A-Za-z0-9_-]{1,64}$' AND version ~ '^[A-Za-z0-9.+~_-]{1,31}$'"                 \
@@ -34,7 +34,7 @@ void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOS
     static const char GOOD[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     char host[HOST_MOST] = "";
     const char *port = strrchr(config->listen, ':');
-    (void)gethostname(host, sizeof host - 1); /* without a host the name is the port */
+    (void)gethostname(host, sizeof host - 1); /* on failure the name has only the port */
     if (config->nodes_name[0] != '\0')
         (void)snprintf(name, NB_MEMBER_NAME_MOST + 1, "%s", config->nodes_name);
     else
@@ -72,7 +72,7 @@ static void copy(char *to, size_t size, const struct nb_sql_rows *rows, int row,
     (void)snprintf(to, size, "%.*s", (int)text.length, text.bytes);
 }
 
-/* Finds a member in a list by name; NULL: there is none. */
+/* Finds a member by name; NULL: there is none. */
 static struct nb_member *find(struct nb_member *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
@@ -91,7 +91,7 @@ static void read_member(struct nb_stream_worker *l, const struct nb_sql_rows *ro
     copy(m->version, sizeof m->version, rows, row, 4);
     m->silence = (int64_t)nb_sql_rows_number(rows, row, 5) * 1000000;
     m->is_self = strcmp(m->name, l->nodes->name) == 0;
-    /* Only this thread sets the list. */
+    /* No lock: only this thread changes the list. */
     const struct nb_member *before = find(l->members, l->member_count, m->name);
     int said = (int)nb_sql_rows_number(rows, row, 6);
     m->same = said <= 1 ? said : said == 2 && before != NULL ? before->same : -1;
@@ -174,7 +174,7 @@ static int cut(struct nb_stream_worker *l, struct nb_error *error)
                                                        nb_sql_number(CUT_MOST),
                                                        nb_sql_number(ALIVE_SECONDS)};
     int rc = nb_database_run(l->database, CUT, values, NULL, error);
-    return rc == NB_EXISTS ? 0 : rc; /* another node does it */
+    return rc == NB_EXISTS ? 0 : rc; /* another node deletes them */
 }
 
 int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
@@ -196,7 +196,7 @@ int nb_member_round(struct nb_stream_worker *l, struct nb_error *error)
 
 /* ---- the members read last ------------------------------------------------------------------- */
 
-/* Merges a node's reports in several databases: its silence is that of the latest report, and it
+/* Merges a node's reports from several databases: its silence is that of the latest report, and it
  * has learned the same if all known comparisons say so. */
 static void add(struct nb_member *list, size_t *count, const struct nb_member *one)
 {

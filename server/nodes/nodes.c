@@ -28,7 +28,7 @@ static void wake(void *worker)
     const struct nb_stream_worker *l = worker;
     const uint64_t one = 1;
     if (write(l->wake, &one, sizeof one) < 0)
-        return; /* it is awake already */
+        return; /* the counter is full: the worker is being woken already */
 }
 
 static void warn(void *user, const struct nb_error *why)
@@ -78,7 +78,7 @@ static void worker_stop(struct nb_stream_worker *l)
         return;
     if (l->is_started) {
         wake(l);
-        (void)pthread_join(l->thread, NULL); /* it fails for an invalid thread only */
+        (void)pthread_join(l->thread, NULL); /* fails only for an invalid thread */
     }
     nb_replica_free(&l->replica);
     free(l->members);
@@ -156,7 +156,8 @@ bool nb_nodes_follow(struct nb_nodes *n, struct nb_string name)
     return (n->follow >> nb_relay_stream(name, n->worker_count) & 1) != 0;
 }
 
-/* An error of one stream counts for all; a refusal has precedence over errors that may pass. */
+/* Adds the state of a stream to `state`. An error of one stream counts for all; a refusal takes
+ * precedence over errors that may pass. */
 static void add_stream(struct nb_nodes *n, unsigned which, struct nb_nodes_state *state)
 {
     struct nb_stream_worker *l = &n->workers[which];

@@ -25,7 +25,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     int rc = nb_request_query_count(request, "at", 0, UINT64_MAX, &at, error);
     if (rc == 0)
         rc = nb_request_query_count(request, "stream", 0, streams - 1, &which, error);
-    if (at > 0) /* the number gives the stream */
+    if (at > 0) /* the change's number determines its stream */
         which = at % streams;
     struct nb_nodes_state stream = {.follows = true};
     if (rc == 0 && server->nodes != NULL)
@@ -36,7 +36,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
     if (rc == 0 && at > 0)
         do
             rc = nb_catch_up_look(request, at, error);
-        while (rc == NB_WAIT); /* on a thread for long work */
+        while (rc == NB_WAIT); /* this runs on a thread for long work, which may wait */
     if (rc == 0)
         rc = nb_digest(server->engine, (unsigned)which, at, UINT64_MAX, &digest, error);
     if (rc != 0)
@@ -146,7 +146,7 @@ int nb_route_nodes(struct nb_request *request, struct nb_error *error)
 
 /* ---- GET /metrics ---------------------------------------------------------------------------- */
 
-/* Writes what this node knows of each member. */
+/* Writes metrics of each member that this node knows. */
 static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
 {
     static const char silent[] = "bayesd_nodes_member_silent_seconds";

@@ -25,7 +25,7 @@ int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct 
         return nb_error_errno(error, errno, path);
     size_t length = fread(bytes, 1, sizeof bytes, file);
     bool has_failed = ferror(file) != 0;
-    (void)fclose(file); /* it was only read */
+    (void)fclose(file); /* the file was only read, so nothing is lost */
     if (has_failed)
         return nb_error_set(error, NB_IO, "%s cannot be read", path);
     struct nb_string text = nb_string_trim((struct nb_string){bytes, length});
@@ -92,7 +92,7 @@ int nb_nodes_conninfo(const struct nb_config *config, unsigned stream, char **co
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-/* Plain tables, which other servers of the protocol support, too; they may refuse the last
+/* Plain tables, which other servers of PostgreSQL's protocol support, too; some may refuse the last
  * statement. Bodies are not compressed, since they are mostly hashes. */
 static const char *const statements[] = {
     "CREATE SCHEMA IF NOT EXISTS bayesd",
@@ -131,7 +131,7 @@ static int announce(struct nb_database *d, const struct nb_config *config, unsig
     return nb_member_announce(d, config, stream, 0, (struct nb_point){0, 0}, error);
 }
 
-/* Connects to the database of each of the streams, and works there. */
+/* Connects to the database of each of the streams, and calls `work` with it. */
 static int work_on(const struct nb_config *config, uint64_t streams, const char *what,
                    int (*work)(struct nb_database *, const struct nb_config *, unsigned,
                                struct nb_error *),

@@ -23,19 +23,19 @@
 #include "server/nodes/member.h"
 
 enum {
-    IN_VAIN_MOST = 3,        /* attempts until an id at another position is taken as a fact */
-    GROUP_ENTRIES = 256,     /* entries that are put back at once */
-    GROUP_BYTES = 4 << 20,   /* and their bytes, without the last; also of those that are read */
-    READ_MOST = 512,         /* changes that are read at once */
-    LOOK_MILLISECONDS = 100, /* until the stream is read even without a notification */
+    IN_VAIN_MOST = 3,        /* vain attempts until an id counts as being at another position */
+    GROUP_ENTRIES = 256,     /* most entries put back at once */
+    GROUP_BYTES = 4 << 20,   /* most bytes put back or read at once, the last entry not counted */
+    READ_MOST = 512,         /* most changes read at once */
+    LOOK_MILLISECONDS = 100, /* time after which the stream is read even without a notification */
     REST_NANOSECONDS = 200000000,
-    REFUSED_RESTS = 10, /* number of rests when the node must not follow */
+    REFUSED_RESTS = 10, /* rests between attempts of a node that must not follow */
 };
-/* Nanoseconds. If the stream has lost its end, nodes that are ahead put it back before others write
- * something else there. */
+/* In nanoseconds, how long a node waits before it publishes: if the stream has lost its end, nodes
+ * that are ahead put it back before others write something else there. */
 static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
 
-/* The identity has all that determines the result of applying. */
+/* The identity contains all that affects what applying a change does. */
 void nb_stream_identify(struct nb_nodes *n)
 {
     const struct nb_engine_settings *s = &n->engine->settings;
@@ -70,7 +70,7 @@ static int check_identity(const struct nb_stream_worker *l, struct nb_string the
                         l->nodes->identity);
 }
 
-/* The first node sets the identity that the others must have. */
+/* Reads the state of the stream. The first node sets the identity that the others must have. */
 static int look(struct nb_stream_worker *l, struct found *found, struct nb_error *error)
 {
     static const char IDENTIFY[] =
@@ -86,7 +86,7 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
     values[1] = nb_sql_number(l->replica->delivered.position);
     if (rc == 0)
         rc = nb_database_run(l->database, LOOK, values, &rows, error);
-    if (rc == NB_FORBIDDEN) /* the tables may be made later */
+    if (rc == NB_FORBIDDEN) /* somebody may create the tables later */
         return nb_error_set(error, NB_STOPPING,
                             "the database has no tables for stream %u, or no rights to them "
                             "(bayesd --nodes-init): %.*s",
@@ -122,10 +122,10 @@ static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb
 
 /* ---- adding entries -------------------------------------------------------------------------- */
 
-/* The statement locks the row with the next position, so that positions are in the order of
- * commits, and a reader never sees a position before those below it. One statement, and so one
- * transaction: its lock ends without a further message of this node. If two nodes add an id at the
- * same moment, the index reports it. */
+/* Appends entries. The statement locks the row with the next position, so that positions are in the
+ * order of commits, and a reader never sees a position before the lower ones. It is a single
+ * statement, and so one transaction, whose lock ends without another message from this node. If two
+ * nodes add an id at the same moment, the index reports it. */
 static const char ADD[] =
     "WITH given AS (SELECT * FROM unnest($6::text[], $7::bigint[], $8::bytea[])"
     "  WITH ORDINALITY AS g(id, checksum, body, place)),"
@@ -163,10 +163,10 @@ static void free_entries(struct entries *e)
     nb_buffer_deinit(&e->bodies.written);
 }
 
-/* Appends the entries, which it frees, to a stream that has `after` or is empty. With `is_exact` it
- * appends only if `after` is the last entry and the stream has none of the ids; otherwise it skips
- * ids that the stream has. Sets *had to the number of ids that the stream had up to `after`; -1: it
- * did nothing. */
+/* Appends the entries to a stream that has the entry `after` or is empty, and frees them. With
+ * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
+ * otherwise it skips ids that the stream has. Sets *had to the number of ids that the stream had up
+ * to `after`, or to -1 if it did nothing. */
 static int append(struct nb_stream_worker *l, struct nb_point after, bool is_exact,
                   struct entries *e, int64_t *had, struct nb_error *error)
 {
@@ -190,7 +190,7 @@ static int append(struct nb_stream_worker *l, struct nb_point after, bool is_exa
 struct group {
     struct entries entries;
     const struct found *found;
-    bool agrees; /* this node has the same entry at the end of the stream */
+    bool agrees; /* this node has the last entry of the stream, too */
     size_t count, bytes;
 };
 
@@ -211,9 +211,9 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
     return 0;
 }
 
-/* Puts back entries in one transaction when this node is ahead of the stream. Does nothing if
- * another node was faster: the stream is longer then. `vain` is the number of attempts behind this
- * end that did nothing. */
+/* Puts back lost entries in one transaction when this node is ahead of the stream. Does nothing if
+ * another node was faster: then the stream is longer. `vain` counts the attempts at this end of the
+ * stream that did nothing. */
 static int put_back(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
                     struct nb_error *error)
 {
@@ -296,7 +296,7 @@ static int find(struct nb_stream_worker *l, struct nb_error *error)
         uint64_t before = found.last;
         rc = look(l, &found, error);
         vain = found.last == before ? vain : 0;
-        if (rc == 0) /* from now on no change is deleted that this node does not have */
+        if (rc == 0) /* from now on no change is deleted that this node lacks */
             rc = nb_member_round(l, error);
         l->made = found.made;
         if (rc == 0)
@@ -337,7 +337,7 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
     return rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* `more` are further columns. */
+/* Reads entries; `more` has further columns. */
 #define READ(more)                                                                                 \
     "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body END,"         \
     " (SELECT last FROM bayesd.stream WHERE number = $1)" more                                     \
@@ -346,9 +346,8 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
     "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"                  \
     " WHERE before <= $4 ORDER BY position"
 
-/* Reads and delivers entries, from the last delivered one on, which the stream must still have.
- * `notifies`: also notifies other nodes that something was published, which saves a message of its
- * own. */
+/* Reads and delivers the entries after the last delivered one, which the stream must still have.
+ * `notifies`: also tells other nodes that something was published, which saves a message. */
 static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
                      struct nb_error *error)
 {
@@ -387,8 +386,8 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-/* Writes waiting messages into the stream, as many as one transaction takes; messages that come
- * meanwhile are left for the next one. Sets *has to whether there were any. */
+/* Writes waiting messages into the stream, as many as one transaction takes; later messages are
+ * left for the next one. Sets *has to whether there were any. */
 static int publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *error)
 {
     struct entries entries = none;
@@ -407,7 +406,7 @@ static int publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-/* A database without LISTEN wakes no node; nodes also read by themselves. */
+/* Asks for notifications. A database without LISTEN sends none; nodes also read on their own. */
 static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
 {
     char text[48];
@@ -479,7 +478,7 @@ void *nb_follow_main(void *argument)
         for (int i = 0; i < (is_refused ? REFUSED_RESTS : 1); i++) {
             nb_replica_tick(l->replica);
             if (!atomic_load(&l->nodes->stops))
-                (void)nanosleep(&pause, NULL); /* it may wake early */
+                (void)nanosleep(&pause, NULL); /* it may be interrupted */
         }
     }
     return NULL;
