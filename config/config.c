@@ -125,8 +125,7 @@ static void where_of(const char *path, size_t line, char where[WHERE_BYTES])
             path++;
         dots = "...";
     }
-    (void)snprintf(where, WHERE_BYTES, "%s%s:%zu", dots, path,
-                   line); /* it fits: the path was shortened */
+    (void)snprintf(where, WHERE_BYTES, "%s%s:%zu", dots, path, line); /* it fits */
 }
 
 static int read_group(struct reader *reader, struct nb_string line, const char *where)

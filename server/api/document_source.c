@@ -320,7 +320,7 @@ static int open_mbox(struct nb_document_source *s, struct nb_error *error)
     return read_names(s, error);
 }
 
-/* ---- forwards ----------------------------------------------------------------------------------
+/* ---- attached mails ----------------------------------------------------------------------------
  */
 
 /* Reads ?attached: whether the documents are the mails attached to those of the body. */
@@ -402,7 +402,7 @@ static int next_attached(struct nb_document_source *s, struct nb_error *error)
     return 1;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------
+/* ---- all media types ---------------------------------------------------------------------------
  */
 
 static int open_documents(struct nb_document_source *source, struct nb_error *error)

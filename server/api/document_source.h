@@ -37,14 +37,13 @@ struct nb_document_source {
     struct nb_json_table table;
     struct nb_buffer label; /* the label of the query, if normalizing changes it */
     struct nb_buffer text;  /* a text after charset conversion, or one mail of an mbox */
-    struct nb_buffer
-        lines; /* a mail after the conversion of its lines (tokenizer/mail/mail_file.h) */
-    struct nb_buffer file; /* an mbox after the same conversion */
-    size_t taken;          /* documents read so far */
-    bool is_attached;      /* the documents are the mails attached to the mails of the body */
+    struct nb_buffer lines; /* a mail with converted lines (tokenizer/mail/mail_file.h) */
+    struct nb_buffer file;  /* an mbox after the same conversion */
+    size_t taken;           /* documents read so far */
+    bool is_attached;       /* the documents are the mails attached to the mails of the body */
     struct nb_mail_attached attached;
     size_t given;              /* attached mails of the current mail given so far */
-    size_t attached_documents; /* attached mails of all mails given so far */
+    size_t attached_documents; /* attached mails given so far, of all mails */
 };
 
 /* Opens `line`, or the whole of request->body if `line` is NULL; both are borrowed. Returns 0 or a

@@ -273,7 +273,7 @@ static int tokenize(struct handling *h, struct nb_scratch *scratch,
 }
 
 /* Asks the engine about a document. A failure concerns the model or the daemon; but NB_UNUSABLE for
- * a document with values says that they do not fit the model. */
+ * a document with values says that the values do not fit the model. */
 static int ask(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
 {
     struct nb_scratch_pool *pool = h->request->server->scratch;

@@ -59,7 +59,7 @@ int nb_network_dot(const struct nb_network *network, struct nb_string name, stru
 
 struct place {
     size_t node, layer;
-    double wanted; /* the mean of the parents' places in the picture */
+    double wanted; /* the mean of the parents' x, where the node should be */
     int x, width;
 };
 

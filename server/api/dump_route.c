@@ -248,7 +248,7 @@ struct sending {
     uint64_t bytes, started;
 };
 
-/* Is also called for a client that has gone before it took all bytes of the backup. */
+/* Is also called for a client that has gone before it received the whole backup. */
 static void free_sending(void *user)
 {
     struct sending *s = user;

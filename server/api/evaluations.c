@@ -204,7 +204,7 @@ static struct model_entry *next_to_refresh(struct nb_evaluations *e)
 static void carry_over(const struct nb_evaluations *e, const char *name, struct model_entry *entry)
 {
     uint32_t identity = nb_engine_model_identity(e->engine, nb_string_of(name));
-    assert(strlen(name) < NAME_BYTES); /* nb_check_model_name */
+    assert(strlen(name) < NAME_BYTES); /* nb_check_model_name has checked it */
     for (size_t i = 0; i < e->model_count; i++)
         if (e->models[i].identity == identity && strcmp(e->models[i].name, name) == 0)
             *entry = e->models[i];

@@ -40,7 +40,7 @@ enum { NB_QUARANTINE_APPLY, NB_QUARANTINE_DROP }; /* verbs of nb_route_quarantin
  * documents. */
 nb_handler nb_route_undo, nb_route_delete_label;
 nb_handler nb_route_undone;  /* the notes that undos have left */
-nb_handler nb_route_sources; /* the sources of a model's documents, and the documents of each */
+nb_handler nb_route_sources; /* the sources of a model's documents, with counts */
 
 /* history_route.c: kept verdicts, and single documents by their ids. */
 nb_handler nb_route_history;         /* kept verdicts, newest first, in pages */
@@ -59,10 +59,10 @@ nb_handler nb_route_learn_network; /* learns a network from the rows of the body
 nb_handler nb_route_post_network;  /* stores the given network, or learns one from a model */
 nb_handler nb_route_query_network;
 
-/* operations.c: for those who run the daemon. */
+/* operations.c: health, readiness, metrics, and the description of the API. */
 nb_handler nb_route_healthz, nb_route_readyz, nb_route_metrics, nb_route_openapi;
 
-/* ---- what handlers share ------------------------------------------------------------------------
+/* ---- shared by handlers -------------------------------------------------------------------------
  */
 
 /* Replies with the request's model after the request has created or changed it. `dropped` is the

@@ -240,7 +240,7 @@ int nb_route_history(struct nb_request *request, struct nb_error *error)
     return nb_reply_written(request, l.code, error);
 }
 
-/* ---- one ---------------------------------------------------------------------------------------
+/* ---- one verdict -------------------------------------------------------------------------------
  */
 
 static int write_found(struct nb_request *request, const struct nb_history_found *found,

@@ -18,7 +18,7 @@
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
 
-/* ---- what the models say together ---------------------------------------------------------------
+/* ---- the common verdict -------------------------------------------------------------------------
  */
 
 /* The verdict of one model: the mildest one, or the least sure one. */
@@ -34,8 +34,8 @@ struct common {
     size_t verdicts;
     bool knows_spam; /* every model that gave a verdict has a label of [filter] spam_label */
     bool may_act;    /* every model gave a verdict, and knows spam and other mail */
-    bool agrees;     /* all have the same label */
-    bool decides;    /* all have the same decision */
+    bool agrees;     /* all verdicts have the same label */
+    bool decides;    /* all decisions are the same */
     enum nb_filter_action action; /* the mildest of all */
     struct said mildest, least_sure;
 };

@@ -17,10 +17,10 @@
 #include "server/model/model_json.h"
 #include "server/model/settings_json.h"
 
-/* Tokens of GET .../vocabulary without `limit`. */
+/* Tokens that GET .../vocabulary lists without `limit`. */
 enum { LIMIT_DEFAULT = 50 };
 
-/* Models of one page of GET /v1/models without `limit`. */
+/* Models on a page of GET /v1/models without `limit`. */
 enum { PAGE_DEFAULT = 1000 };
 
 /* Most documents that a prior may count as, as in the setting parent_strength. */

@@ -81,9 +81,9 @@ static void emit_sample(struct nb_emitter *e, const struct nb_network *network,
     nb_emit_close(e, ']');
 }
 
-/* Draws samples and writes them as the elements of "rows". Learning reads "columns" and "rows"
- * again. Rows go to the spool as they are made; `weights` (owned by the caller) has room for all of
- * them. */
+/* Draws samples and writes them as the elements of "rows". Learning can read "columns" and "rows"
+ * again. Rows go to the spool as they are made; `weights` (owned by the caller) has room for the
+ * weights of all samples. */
 static int spool_samples(struct nb_request *request, const struct nb_network *network,
                          const struct nb_network_question *q, double *weights,
                          struct nb_error *error)
@@ -264,7 +264,7 @@ static int answer_equivalent(struct nb_request *request, const struct nb_network
     return nb_reply_written(request, nb_emit_end(&e), error);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- the route ------------------------------------------------------------------------------- */
 
 static int answer(struct nb_request *request, const struct nb_network *network,
                   struct nb_network_question *q, struct nb_error *error)

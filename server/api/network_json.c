@@ -6,7 +6,7 @@
 
 #include "server/json/json_load.h"
 
-/* ---- a network ------------------------------------------------------------------------------- */
+/* ---- reading a network ----------------------------------------------------------------------- */
 
 enum { NAME, STATES, PARENTS, TABLE, NODE_MEMBERS };
 
@@ -19,8 +19,8 @@ static const struct nb_json_member node_members[NODE_MEMBERS] = {
 
 static const struct nb_json_member network_members[] = {{"nodes", NB_TYPE_ARRAY, true}};
 
-/* Returns the most JSON values of a network: one for each node, state and parent, and some for the
- * objects around them. */
+/* Returns the most JSON values of a network: its probabilities and their rows, the states, parents
+ * and members of its nodes, and some around them. */
 static size_t most_values(size_t cells)
 {
     return 2 * cells +
@@ -154,7 +154,7 @@ int nb_network_read(struct nb_string text, size_t most_cells, struct nb_network 
     return rc;
 }
 
-/* ---- a question ------------------------------------------------------------------------------ */
+/* ---- reading a question ---------------------------------------------------------------------- */
 
 enum { OF, EVIDENCE, SAMPLES, SEED, INDEPENDENT, GIVEN, EQUIVALENT, QUESTION_MEMBERS };
 
@@ -390,7 +390,7 @@ int nb_network_question_read(struct nb_string text, const struct nb_network *net
     return rc;
 }
 
-/* ---- a network ------------------------------------------------------------------------------- */
+/* ---- writing a network ----------------------------------------------------------------------- */
 
 static void emit_table(struct nb_emitter *e, const struct nb_network_node *node)
 {
@@ -441,7 +441,7 @@ int nb_network_write(const struct nb_network *network, struct nb_buffer *out)
     return nb_emit_end(&e);
 }
 
-/* ---- what was learned ------------------------------------------------------------------------ */
+/* ---- writing what was learned ---------------------------------------------------------------- */
 
 void nb_emit_pair(struct nb_emitter *e, const char *a, const char *b)
 {

@@ -25,7 +25,7 @@ enum nb_network_verb {
     NB_NETWORK_PROBABILITIES, /* P(node | evidence) of `targets` */
     NB_NETWORK_SAMPLES,       /* `samples` samples, drawn with `seed` */
     NB_NETWORK_INDEPENDENT,   /* are `from` and `to` separated by `given`? */
-    NB_NETWORK_EQUIVALENT     /* is it equivalent to the network `other`, or to `graph`? */
+    NB_NETWORK_EQUIVALENT     /* is the network equivalent to `other`, or to `graph`? */
 };
 
 /* A question about a network. */

@@ -144,7 +144,7 @@ static const struct nb_json_member members[MEMBERS] = {
 /* Each field is a node, and so is the label. */
 enum { FIELDS_MOST = NB_NETWORK_NODES - 1 };
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static int take_number(const json_t *value, const char *name, double most, double *number,
                        struct nb_error *error)

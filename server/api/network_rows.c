@@ -251,7 +251,7 @@ static int read_csv(struct nb_string body, struct nb_columns *columns, struct nb
     return rc;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all media types ------------------------------------------------------------------------- */
 
 int nb_rows_read(enum nb_media media, struct nb_string body, size_t most_values,
                  struct nb_columns **columns, struct nb_error *error)

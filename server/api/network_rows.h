@@ -3,9 +3,9 @@
  * Reads rows of categories, from which a network is learned, as JSON, NDJSON or CSV. Pure
  * functions; any thread. Errors name the row or the line.
  *
- * JSON: {"columns": ["name", ...], "rows": [["value", null, ...], ...]}, null for what is missing.
- * NDJSON: a row a line, {"name": "value", ...}; the first line names the columns; a column that a
- * later line leaves out, or that is null there, is missing. CSV (RFC 4180): UTF-8, separated by
+ * JSON: {"columns": ["name", ...], "rows": [["value", null, ...], ...]}, with null for a missing
+ * value. NDJSON: one row per line, {"name": "value", ...}; the first line names the columns; a
+ * value is missing if a later line leaves it out or has null. CSV (RFC 4180): UTF-8, separated by
  * commas; the first line names the columns; an empty field without quotes is missing.
  *
  * The columns are sorted by name, so that the learned network does not depend on their order in the

@@ -16,7 +16,7 @@
 #include "server/json/emit.h"
 #include "server/json/time.h"
 
-/* Names of one page without `limit`. */
+/* Names on a page without `limit`. */
 enum { PAGE_DEFAULT = 1000, ENDED = 1 };
 
 static struct nb_named_key key_of(struct nb_string name)
@@ -153,7 +153,7 @@ int nb_route_delete_network(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- listing networks ------------------------------------------------------------------------ */
 
 struct page {
     const struct nb_request *request;

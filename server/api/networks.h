@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored networks: the routes that put, show, delete and list them (handlers.h), and what other
- * routes of networks share. For the thread that works on the request. The name of a network is
- * request->model, so a token for some models is also one for the networks of these names.
+ * Stored networks: the routes that put, show, delete and list them (handlers.h), and functions for
+ * other routes of networks. For the thread that works on the request. The name of a network is
+ * request->model, so a token that is limited to some models also gives access to the networks of
+ * these names.
  */
 #ifndef NB_SERVER_API_NETWORKS_H
 #define NB_SERVER_API_NETWORKS_H

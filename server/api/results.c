@@ -17,7 +17,7 @@
 #include "server/json/emit.h"
 #include "server/json/problem.h"
 
-enum { TOP_MOST = 10000 /* labels that ?top= may ask for */ };
+enum { TOP_MOST = 10000 /* most labels that ?top= may ask for */ };
 
 /* ---- the forms ----------------------------------------------------------------------------------
  */
@@ -447,7 +447,7 @@ int nb_results_model_error(struct nb_results *results, const struct nb_error *wh
     return end_result(results, &e, error);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
+/* ---- ending the reply ---------------------------------------------------------------------------
  */
 
 /* Writes the totals. Rare statuses appear only if a receipt has them. */

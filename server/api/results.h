@@ -31,7 +31,7 @@ struct nb_results {
     enum nb_results_form form;
     struct nb_string model;    /* model of the next result; at first the request's model */
     struct nb_buffer id;       /* owned: id of the document to keep in the history; else empty */
-    bool is_kept;              /* the history has kept its verdict */
+    bool is_kept;              /* the history has kept this document's verdict */
     bool has_counts;           /* verdicts show the documents of each label */
     bool has_word_counts;      /* explanations show the counts of their tokens */
     size_t top;                /* most labels that a verdict lists; 0: all */
@@ -72,7 +72,7 @@ bool nb_results_has_lines(const struct nb_results *results);
 
 /* The common verdict of several models. */
 struct nb_results_common {
-    const char *rule;       /* how it follows from the verdicts of the models */
+    const char *rule;       /* how the common verdict follows from the models' verdicts */
     struct nb_string model; /* the model that gave the verdict */
     const char *label; /* NULL: the models do not agree; then model and probability are left out */
     double probability;

@@ -51,7 +51,7 @@ void nb_training_deinit(struct nb_training *training)
     gathered_deinit(&training->sent);
 }
 
-/* ---- in ----------------------------------------------------------------------------------------
+/* ---- adding documents --------------------------------------------------------------------------
  */
 
 static int make_place(struct nb_posted_documents *g, struct nb_error *error)
@@ -133,7 +133,7 @@ bool nb_training_is_full(const struct nb_training *training)
            (next->batch != NULL && nb_batch_memory(next->batch) >= ROUND_BYTES);
 }
 
-/* ---- out ---------------------------------------------------------------------------------------
+/* ---- handing over and answering ----------------------------------------------------------------
  */
 
 static bool has_changes(const struct nb_posted_documents *g)

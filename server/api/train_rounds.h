@@ -35,9 +35,8 @@ struct nb_training {
     struct nb_results *results;      /* borrowed: where the receipts go */
     struct nb_string source;         /* the request's source, for documents that name none */
     struct nb_posted_documents next; /* documents that are being gathered */
-    struct nb_posted_documents
-        sent; /* in a stream: the documents that the writer has; `round` holds their batch */
-    struct nb_round *round; /* owned, or NULL */
+    struct nb_posted_documents sent; /* documents of `round`, which the writer has (streams only) */
+    struct nb_round *round;          /* owned, or NULL */
 };
 
 /* Begins a training whose receipts go to `results` (borrowed). Returns 0, NB_UNUSABLE (a bad name

@@ -260,7 +260,7 @@ struct nb_json_dump_reader {
     struct nb_settings settings; /* owned */
     const char **labels;         /* owned; the strings belong to `header` */
     json_t *header;              /* owned: the first line */
-    json_t *record;              /* owned: the last line */
+    json_t *record;              /* owned: the line read last */
     struct nb_buffer stack;      /* owned: the decoded `stack` of the first line */
 };
 

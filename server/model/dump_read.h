@@ -25,7 +25,7 @@ enum nb_json_record_kind {
     NB_JSON_RECORD_END
 };
 
-/* One record read back; borrowed from the reader until its next call. */
+/* A record that was read; borrowed from the reader until its next call. */
 struct nb_json_record {
     enum nb_json_record_kind kind;
     union {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Models, learned documents and vocabularies as JSON. Pure functions; any thread.
- * Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was
- * before the call (emit.h).
+ * Writes models, learned documents and vocabularies as JSON. Pure functions; any thread. Writing
+ * appends to a buffer and returns 0 or NB_NO_MEMORY, in which case the buffer is as it was before
+ * the call (emit.h).
  */
 #ifndef NB_SERVER_MODEL_MODEL_JSON_H
 #define NB_SERVER_MODEL_MODEL_JSON_H
@@ -13,16 +13,16 @@
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
 
-/* The row of a model; {"name", "state": "damaged", "reason"} for a damaged one. With `settings` the
- * row has the settings too (GET of one model). */
+/* Writes the row of a model; {"name", "state": "damaged", "reason"} for a damaged one. With
+ * `settings` the row has the settings too (GET of one model). */
 int nb_json_model(struct nb_buffer *out, const struct nb_model_info *info, bool settings);
 
-/* {"models": [rows]}; with `more` also "next", the name of the last model, after which the next
- * page begins. */
+/* Writes {"models": [rows]}; with `more` also "next", the name of the last model, after which the
+ * next page begins. */
 int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count,
                    bool more);
 
-/* {"status": "ready"}, and the names of damaged models if there are any. */
+/* Writes {"status": "ready"}, and the names of damaged models if there are any. */
 int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning);
 
 /* Reads {"name": "...", "merge": true or false}, where "name" is the new name of a label, or the
@@ -31,11 +31,11 @@ int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, con
 int nb_json_rename_read(struct nb_string text, struct nb_buffer *name, bool *merges,
                         struct nb_error *error);
 
-/* {"id", "label", "learned": RFC 3339 in UTC with milliseconds, "source", "tokens"}. */
+/* Writes {"id", "label", "learned": RFC 3339 in UTC with milliseconds, "source", "tokens"}. */
 int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
                           const struct nb_document_info *info);
 
-/* A listing of the vocabulary, written token by token. Each returns 0 or NB_NO_MEMORY. */
+/* A listing of the vocabulary, written token by token. Each function returns 0 or NB_NO_MEMORY. */
 struct nb_json_vocabulary {
     struct nb_buffer *out;
     const char *const *labels; /* borrowed until the end */

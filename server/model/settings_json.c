@@ -64,7 +64,7 @@ static int take_double(const struct reading *r, const json_t *value)
     return 0;
 }
 
-/* A number of at least 0, or "auto" (NB_WEIGHT_AUTO). */
+/* Reads a number of at least 0, or "auto" (NB_WEIGHT_AUTO). */
 static int take_weight_or_auto(const struct reading *r, const json_t *value)
 {
     static const char *const names[] = {"auto", NULL};
@@ -74,7 +74,7 @@ static int take_weight_or_auto(const struct reading *r, const json_t *value)
     if (json_is_string(value))
         return take_name(r->setting->name, value, names, 1, &ignored, r->error);
     *weight = json_number_value(value);
-    if (*weight < 0) /* a negative weight means "auto" */
+    if (*weight < 0) /* it would mean "auto" */
         return nb_error_set(r->error, NB_UNUSABLE, "%s must be at least 0, or \"auto\"",
                             r->setting->name);
     return 0;
@@ -121,7 +121,7 @@ static int by_label(const void *a, const void *b)
     return strcmp(left->label, right->label);
 }
 
-/* Reads the number of a label, or of a value. */
+/* Reads the weight of a label or of a value. */
 static int take_weight(const struct reading *r, const char *label, const json_t *value,
                        struct nb_prior_weight *weight)
 {
@@ -494,9 +494,9 @@ int nb_json_settings(struct nb_buffer *out, const struct nb_settings *settings)
     return nb_emit_end(&e);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- all settings ---------------------------------------------------------------------------- */
 
-/* The JSON types and the reader of each type of setting. */
+/* For each type of setting, the JSON types that it may have, and its reader. */
 static const struct {
     unsigned types;
     int (*take)(const struct reading *r, const json_t *value);

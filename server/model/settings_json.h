@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model's settings as JSON, by the table in core/bayes/settings/settings.h. Pure functions; any
- * thread.
+ * Reads and writes a model's settings as JSON, by the table in core/bayes/settings/settings.h. Pure
+ * functions; any thread.
  *
  * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
  * are refused, with the line and column or the member's name. NB_INVALID means 400 (syntax, type,

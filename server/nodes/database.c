@@ -285,8 +285,7 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     struct pollfd waits[2] = {{.fd = PQsocket(d->connection), .events = POLLIN},
                               {.fd = wake, .events = POLLIN}};
     uint64_t count;
-    if (take_notifications(d) ||
-        poll(waits, 2, milliseconds) <= 0) /* or a notification came with an answer */
+    if (take_notifications(d) || poll(waits, 2, milliseconds) <= 0) /* notified, or nothing new */
         return 0;
     if (waits[1].revents != 0 && read(wake, &count, sizeof count) < 0)
         count = 0; /* the eventfd was empty */

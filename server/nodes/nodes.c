@@ -198,5 +198,5 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
     for (unsigned i = 0; i < n->worker_count; i++)
         add_stream(n, i, state);
     nb_queue_state(n->queue, &state->queue);
-    state->queue.is_used = n->has_queue; /* also when it is empty again */
+    state->queue.is_used = n->has_queue; /* stays true when the queue is empty again */
 }

@@ -33,7 +33,7 @@ bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 struct nb_nodes_state {
     unsigned streams; /* number of all streams */
     bool follows;
-    bool connected; /* to the database, and the node has read the streams to their ends */
+    bool connected; /* to the database, and the node has reached the ends of the streams */
     bool is_outrun; /* the stream begins after this node's position: the node needs another store */
     bool is_refused; /* the node must not follow; `reason` says why */
     char reason[NB_ERROR_TEXT];
@@ -41,11 +41,11 @@ struct nb_nodes_state {
     uint64_t lag_nanoseconds; /* since this node last had all of a stream; 0: it has all */
     uint64_t put_back;        /* changes that the database had lost and this node restored */
     /* Set only by nb_nodes_state: */
-    bool caught_up; /* with the other nodes, at least once */
+    bool caught_up; /* this node has caught up with the others once */
     struct nb_queue_state queue;
 };
-/* Get the state of all streams that the node follows (sums, and the worst of each), or of one
- * stream. */
+/* Get the state of all streams that the node follows (sums, and the worst of each), or the state of
+ * one stream. */
 void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
 void nb_nodes_stream_state(struct nb_nodes *nodes, unsigned which, struct nb_nodes_state *state);
 

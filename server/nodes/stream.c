@@ -54,8 +54,8 @@ void nb_stream_identify(struct nb_nodes *n)
 /* The state of a stream in the tables. */
 struct found {
     uint64_t last, cut, made;
-    struct nb_point there; /* the stream's entry at this node's position, or its end if that is
-                              earlier; 0: deleted */
+    struct nb_point there; /* the stream's entry at this node's position, or the last entry if that
+                              is earlier; 0: deleted */
 };
 
 static int check_identity(const struct nb_stream_worker *l, struct nb_string there,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of this node among others, for the files of this folder. Each stream that the node
- * follows has a worker: one thread with one connection. It checks that the stream is still the same
- * one, reads it, and writes waiting messages into it (stream.c).
+ * The state of this node as one of several, for the files of this folder. Each stream that the node
+ * follows has a worker: one thread with one connection. The worker checks that the stream is still
+ * the same one, reads it, and writes waiting messages into it (stream.c).
  */
 #ifndef NB_SERVER_NODES_STREAM_WORKER_H
 #define NB_SERVER_NODES_STREAM_WORKER_H
@@ -37,7 +37,7 @@ struct nb_stream_worker {
 
     /* The next members belong to the worker's thread. */
     struct nb_database *database;
-    uint64_t made;      /* when the stream was made */
+    uint64_t made;      /* when the stream was created */
     uint64_t announced; /* when the node last reported */
 
     struct nb_member *members; /* owned; members_lock of the nodes guards this and the next two */
