@@ -59,7 +59,7 @@ int nb_network_dot(const struct nb_network *network, struct nb_string name, stru
 
 struct place {
     size_t node, layer;
-    double wanted; /* the mean of the parents' x, where the node should be */
+    double wanted; /* the mean x of the parents' centres */
     int x, width;
 };
 
