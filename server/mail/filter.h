@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verdict on a mail, whose models give it, and how these models are loaded: the one place that
- * turns a model's calibrated probability of spam into score, action and symbols, by the thresholds
- * of [filter]. rspamd's HTTP protocol, RSPAMC and SPAMC only write the report differently. Any
- * thread works on one request and one report.
+ * Judges a mail: finds the users whose models judge it, loads these models, and gives the verdict.
+ * The one place that turns a model's calibrated probability of spam into score, action and symbols,
+ * by the thresholds of [filter]. rspamd's HTTP protocol, RSPAMC and SPAMC only write the report
+ * differently. Any thread works on one request and one report.
  */
 #ifndef NB_SERVER_MAIL_FILTER_H
 #define NB_SERVER_MAIL_FILTER_H
@@ -37,8 +37,8 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
                     const struct nb_request *request, struct nb_filter_report *report,
                     struct nb_buffer *each, struct nb_error *error);
 
-/* Whose models a mail will be shown to, and loading them. For the thread that works on the request.
- */
+/* Finds the users whose models judge a mail, and loads these models. For the thread that works on
+ * the request. */
 /* Finds the users whose models judge a mail, each once: those that [filter] user_map gives for the
  * protocol's user field, which may occur several times; without that field those for its recipient
  * field. There are none when users have no models of their own, or when they are more than
@@ -47,8 +47,8 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
 int nb_filter_users(const struct nb_request *request, struct nb_string **users, size_t *count,
                     struct nb_error *error);
 
-/* The user who learns the mail of a request, by the protocol's user field; "" if there is none.
- */
+/* Sets `user` to the user whose model learns the mail of a request, by the protocol's user field;
+ * "" if there is none. */
 void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]);
 
 /* The `prepare` of the routes of mail software. Returns 0 when the models of the users and the

@@ -54,23 +54,22 @@ static inline double nb_caution(double probability, uint64_t spam, uint64_t othe
     return 1 / (1 + exp(-odds));
 }
 
-/* An address without the blanks and the angle brackets around it. */
+/* Returns an address without the blanks and the angle brackets around it. */
 struct nb_string nb_filter_without_angles(struct nb_string s);
 
 /* Returns whether the label is one of the labels of spam. */
 bool nb_filter_is_spam(const struct nb_config *config, const char *label);
 
-/* The label under which spam is learned, the first of the list. */
+/* Sets `label` to the label under which spam is learned, the first one in spam_label. */
 void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTER_LABEL]);
 
-/* What a verdict says about the labels of [filter]. */
+/* The result of a verdict for the labels of spam. */
 struct nb_filter_spam {
     bool is_known;      /* the model has documents of spam; else the other members are not set */
-    bool has_others;    /* and documents of other labels: then there is a verdict */
-    double probability; /* of all labels of spam together, with caution
-                           (server/mail/filter_options.h) */
+    bool has_others;    /* it also has documents of other labels: then there is a verdict */
+    double probability; /* of all labels of spam together, corrected by nb_caution */
     const char *label;  /* the likeliest label of spam; borrowed from the verdict */
-    size_t count;       /* labels of spam that have documents */
+    size_t count;       /* number of labels of spam that have documents */
 };
 
 /* Sets `ready` and `missing` of a verdict by the labels of [filter] alone: ham, and the label of
@@ -96,29 +95,30 @@ enum nb_filter_action {
     NB_FILTER_ACTIONS /* how many there are */
 };
 
-/* By enum nb_filter_action: "no action", "add header", "rewrite subject", "reject". */
+/* The names of the actions, by enum nb_filter_action: "no action", "add header", "rewrite subject",
+ * "reject". */
 extern const char *const nb_filter_action_names[NB_FILTER_ACTIONS];
 const char *nb_filter_action_name(enum nb_filter_action action);
 
-/* The log-odds of a probability, between -NB_FILTER_LOG_ODDS_MOST and NB_FILTER_LOG_ODDS_MOST,
- * beyond which it is as good as certain. */
+/* Returns the log-odds of a probability, limited to NB_FILTER_LOG_ODDS_MOST in both directions:
+ * beyond it a verdict is as good as certain. */
 #define NB_FILTER_LOG_ODDS_MOST 30.0
 double nb_filter_log_odds(double probability);
 
-/* The log-odds of a threshold; for the threshold 1 a value that no probability reaches. */
+/* Returns the log-odds of a threshold; for the threshold 1 a value that no probability reaches. */
 double nb_filter_log_odds_at(double threshold);
 
 /* Converts log-odds to a scale that is 0 at even odds and exactly `required` at the probability
  * `threshold` (above 0.5; 1 is never reached). */
 double nb_filter_score(double log_odds, double required, double threshold);
 
-/* The score of a report, or of its first symbol, with `digits` digits after the point. A comparison
- * of this score with `required` agrees with the action: a score below `required` is never rounded
- * up to it, and the score of a test mail is never below it. */
+/* Returns the score of a report, or of its first symbol, with `digits` digits after the point. A
+ * comparison of this score with `required` agrees with the action: a score below `required` is
+ * never rounded up to it, and the score of a test mail is never below it. */
 double nb_filter_shown_score(double log_odds, double required, double threshold, bool is_over,
                              unsigned digits);
 
-/* The action for a mail, by the thresholds of [filter]; the threshold 1 means never. */
+/* Returns the action for a mail, by the thresholds of [filter]; the threshold 1 means never. */
 enum nb_filter_action nb_filter_action_at(const struct nb_config *config, double probability);
 
 /* As nb_filter_action_at, but spam whose likeliest label has an action in label_actions gets that
@@ -135,14 +135,14 @@ enum { NB_FILTER_MODEL = 129 /* a model's name with its NUL */ };
 int nb_filter_model(const struct nb_config *config, struct nb_string user,
                     char model[NB_FILTER_MODEL], struct nb_error *error);
 
-/* Finds the parent for the model of a user that learning makes: [filter] user_parent, with the
- * domain of the address in it; [filter] model for an address without a domain. `user` is as above.
- * Returns 0, or NB_UNUSABLE if the result cannot be the name of a model. */
+/* Finds the parent for a user's model that learning is about to make: [filter] user_parent, with
+ * the domain of the address in it; [filter] model for an address without a domain. `user` is as
+ * above. Returns 0, or NB_UNUSABLE if the result cannot be the name of a model. */
 int nb_filter_parent(const struct nb_config *config, struct nb_string user,
                      char model[NB_FILTER_MODEL], struct nb_error *error);
 
-/* Checks whether the options of [filter] fit each other. Returns 0, or NB_INVALID with those that
- * do not. */
+/* Checks whether the options of [filter] fit each other. Returns 0, or NB_INVALID, whose message
+ * names those that do not. */
 int nb_filter_check_config(const struct nb_config *config, struct nb_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The report about a mail that mail software gets, and the parts of a mail that it shows. Pure
- * functions; any thread; a report belongs to one thread.
+ * The report that mail software gets about a mail, and the parts of the mail that the report shows.
+ * Pure functions; any thread; a report belongs to one thread.
  */
 #ifndef NB_SERVER_MAIL_FILTER_REPORT_H
 #define NB_SERVER_MAIL_FILTER_REPORT_H
@@ -20,25 +20,26 @@ struct nb_filter_spam;
 
 /* The mail in a request of mail software, and its fields as they are shown. */
 enum {
-    NB_FILTER_FIELD = 998 + 1 /* of the mail's header; RFC 5322, 2.1.1: a line has 998 bytes */
+    NB_FILTER_FIELD = 998 + 1 /* bytes of a header field; RFC 5322, 2.1.1: a line has 998 bytes */
 };
 
-/* The mail in the body that mail software sends: without an mbox "From " line in front, and without
- * the pseudo header fields X-Envelope-From and X-Envelope-To that Exim puts before the mail's own
- * (src/spam.c of Exim 4.96). */
+/* Returns the mail in a body that mail software has sent: without an mbox "From " line in front,
+ * and without the pseudo header fields X-Envelope-From and X-Envelope-To that Exim puts before the
+ * mail's own (src/spam.c of Exim 4.96). */
 struct nb_string nb_filter_mail(struct nb_string body);
 
-/* The mail's Message-ID without angle brackets, on one line; "" when it has none. */
+/* Sets `message_id` to the mail's Message-ID without angle brackets, on one line; "" when it has
+ * none. */
 void nb_filter_message_id(const struct nb_config *config, struct nb_string mail,
                           char message_id[NB_FILTER_FIELD]);
 
-/* The subject of the mail, rewritten by [filter] subject; the mail's own words keep their encoding.
- */
+/* Sets `subject` to the subject of the mail, rewritten by [filter] subject. The mail's own words
+ * keep their encoding. */
 void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string mail,
                                char subject[NB_FILTER_FIELD]);
 
 enum {
-    NB_FILTER_SYMBOLS = 1 + NB_FIELDS, /* the verdict, and what each field of the mail adds */
+    NB_FILTER_SYMBOLS = 1 + NB_FIELDS, /* one for the verdict, and one for each field of the mail */
     NB_FILTER_NAME = 32,
     NB_FILTER_TEXT = 256
 };
@@ -52,7 +53,7 @@ struct nb_filter_symbol {
     char name[NB_FILTER_NAME];        /* "BAYES_SPAM", "BAYES_PART_SUBJECT" */
     char description[NB_FILTER_TEXT]; /* a sentence, never empty; its words need not be UTF-8 */
     char option[NB_FILTER_TEXT];      /* the strongest tokens, or "" */
-    double evidence;                  /* log-odds of a part, above 0 for spam; else 0 */
+    double evidence; /* log-odds that this part adds, above 0 for spam; 0 if it is not a part */
 };
 
 struct nb_filter_report {

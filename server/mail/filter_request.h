@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What mail software asks in a request, in whichever protocol: to judge a mail, or to learn it (one
- * mail, one change, through the writer; or the mails in a forward). For the thread that works on
- * the request.
+ * The two requests of mail software, in any protocol: to judge a mail, and to learn it (one mail is
+ * one change, through the writer; a forward has several mails). For the thread that works on the
+ * request.
  */
 #ifndef NB_SERVER_MAIL_FILTER_REQUEST_H
 #define NB_SERVER_MAIL_FILTER_REQUEST_H
@@ -30,23 +30,24 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
 
 /* With the header field "Attached: yes" the mail is a forward: the mails that are attached to it
  * (tokenizer/mail/mail_attached.h) are learned, each as a document of its own; NB_INVALID if there
- * are none. The functions below are then about all of them together.
+ * are none. The functions below then concern all these mails together.
  *
- * Hands a mail to the user's model, to be learned under `label`, or forgotten when `label` is NULL,
- * and suspends the request: NB_WAIT; `after` goes on with nb_filter_receipt. Other codes fail the
- * request: NB_UNUSABLE, NB_NOT_FOUND (nothing to forget, no auto_create), NB_STOPPING ... */
+ * Hands a mail to the user's model, which learns it under `label`, or forgets it when `label` is
+ * NULL. Returns NB_WAIT and suspends the request; it continues in `after`, which calls
+ * nb_filter_receipt. Other codes fail the request: NB_UNUSABLE, NB_NOT_FOUND (nothing to forget, no
+ * auto_create), NB_STOPPING ... */
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, const char *label,
                     nb_handler *after, struct nb_error *error);
 
-/* The result of learning; for several mails the most telling one. It belongs to the request and is
- * valid until the request ends. */
+/* Returns the result of learning. For several mails: a failure if there is one, else a change if
+ * there is one. It belongs to the request and is valid until the request ends. */
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request);
 
-/* The Message-ID of the mail (of several the first) without angle brackets; "" if it has none.
- * Valid until the request ends. */
+/* Returns the Message-ID of the mail (the first one of several) without angle brackets; "" if it
+ * has none. Valid until the request ends. */
 const char *nb_filter_learned_message(const struct nb_request *request);
 
-/* Returns whether the common model, [filter] model, learned the mail, and not a user's own. */
+/* Returns whether the common model, [filter] model, learned the mail instead of a user's own. */
 bool nb_filter_learned_for_all(const struct nb_request *request);
 
 #endif

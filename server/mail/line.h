@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Connections that speak a line protocol (line_routes.h): one request, one reply, closed. They are
- * read and written by the one thread that calls nb_line_client_go when the socket is ready and
- * never waits in it; complete requests are worked on by a pool of threads. So a slow client costs a
- * descriptor and what it has sent, never a thread.
+ * Connections that speak a line protocol (line_routes.h): each carries one request and one reply
+ * and is then closed. One thread reads and writes all of them: it calls nb_line_client_go when a
+ * socket is ready, which never waits. A pool of threads works on complete requests. So a slow
+ * client costs a descriptor and the bytes that it has sent, never a thread.
  */
 #ifndef NB_SERVER_MAIL_LINE_H
 #define NB_SERVER_MAIL_LINE_H
@@ -17,10 +17,11 @@ struct nb_server;
 struct sockaddr;
 
 struct nb_line_client; /* a connection */
-struct nb_lines;       /* what all connections share */
+struct nb_lines;       /* the state that all connections share */
 
-/* Starts `threads` threads. `wake` is an eventfd that is written to when nb_lines_finished has
- * something. `server` is borrowed until nb_lines_stop. Returns 0, NB_NO_MEMORY or NB_IO. */
+/* Starts `threads` threads. `wake` is an eventfd; it is written to when nb_lines_finished has a
+ * connection to return. `server` is borrowed until nb_lines_stop. Returns 0, NB_NO_MEMORY or
+ * NB_IO. */
 int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct nb_lines **lines,
                    struct nb_error *error);
 
@@ -39,7 +40,7 @@ struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
  * client has gone. */
 void nb_line_client_free(struct nb_line_client **line);
 
-/* Returns the bytes of the request that have come. */
+/* Returns the number of bytes of the request that have arrived. */
 size_t nb_line_client_received(const struct nb_line_client *line);
 
 enum nb_line_next {
@@ -50,7 +51,7 @@ enum nb_line_next {
     NB_LINE_LINGER /* the same, but the client may still be sending (http/net/connections.h) */
 };
 
-/* Reads or writes what it can without waiting. */
+/* Reads or writes as much as it can without waiting. */
 enum nb_line_next nb_line_client_go(struct nb_line_client *line);
 
 /* Returns the owner of a connection that has finished its work and wants to go on; NULL when there

@@ -38,17 +38,17 @@ struct nb_line_head {
     bool is_zlib;    /* the body comes compressed (RFC 1950) */
     size_t first;    /* bytes of the first line, 0 until it is complete */
     size_t scanned;  /* bytes in complete lines */
-    size_t searched; /* bytes in which the next line's end is not */
+    size_t searched; /* bytes that were searched for the next line's end in vain */
 };
 
 enum { NB_LINE_MORE = 1 };
 
-/* Begins with the first bytes, which nb_line_sniff has found to be a line protocol's: sets the
+/* Begins to read a head whose first bytes nb_line_sniff has found to be NB_SNIFF_LINE, and sets the
  * route. */
 void nb_line_head_begin(struct nb_line_head *head, struct nb_string bytes);
 
-/* Goes on reading. `bytes` are all bytes of the request that have come. Returns 0 when the head is
- * complete, head->scanned bytes long; NB_LINE_MORE; NB_INVALID or NB_TOO_LARGE. */
+/* Continues to read the head. `bytes` are all bytes of the request that have arrived. Returns 0
+ * when the head is complete, head->scanned bytes long; NB_LINE_MORE; NB_INVALID or NB_TOO_LARGE. */
 int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct nb_error *error);
 
 /* Returns the text of the next field of this name, in upper or lower case, in the complete head at
@@ -57,7 +57,7 @@ int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct 
 struct nb_string nb_line_head_next(const struct nb_line_head *head, struct nb_string bytes,
                                    const char *name, size_t *at);
 
-/* The text of the first field of this name. */
+/* Returns the text of the first field of this name. */
 struct nb_string nb_line_head_field(const struct nb_line_head *head, struct nb_string bytes,
                                     const char *name);
 

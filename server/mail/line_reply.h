@@ -37,15 +37,16 @@ struct nb_line_scan {
 /* Appends the names of the symbols with `separator` between them. 0 or NB_NO_MEMORY. */
 int nb_line_names(const struct nb_line_scan *scan, const char *separator, struct nb_buffer *out);
 
-/* Appends a report: a line of words, and after a line of dashes one row for each symbol, its
- * points, name and description, as clients pick them out of spamd's. 0 or NB_NO_MEMORY. */
+/* Appends a report in the form of spamd's, which clients take apart: a line of words, and after a
+ * line of dashes one row for each symbol, with its points, name and description. 0 or
+ * NB_NO_MEMORY. */
 int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out);
 
-/* Appends the mail with the header fields X-Spam-... and X-Bayes-Status (fields of these names are
- * taken out), and the subject rewritten where that is the action. 0 or NB_NO_MEMORY. */
+/* Appends the mail with the header fields X-Spam-... and X-Bayes-Status (existing fields of these
+ * names are removed), and with the subject rewritten if that is the action. 0 or NB_NO_MEMORY. */
 int nb_line_rewrite(const struct nb_line_scan *scan, struct nb_string mail, struct nb_buffer *out);
 
-/* The mail's header with the empty line behind it. */
+/* Returns the mail's header with the empty line behind it. */
 struct nb_string nb_line_header(struct nb_string mail);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The verbs of the line protocols that older mail software speaks, and which function answers each.
- * Read-only; any thread.
+ * The verbs of the line protocols that older mail software speaks, and the functions that answer
+ * them. Read-only; any thread.
  */
 #ifndef NB_SERVER_MAIL_LINE_ROUTES_H
 #define NB_SERVER_MAIL_LINE_ROUTES_H
@@ -13,11 +13,11 @@
 /* A line protocol and its verbs: RSPAMC (rspamd's before HTTP; Exim's `variant=rspamd`) or SPAMC
  * (SpamAssassin's spamd/PROTOCOL; spamc, Exim, Haraka). */
 struct nb_line_protocol {
-    struct nb_protocol protocol; /* of its routes */
+    struct nb_protocol protocol; /* for its routes */
     const char *greeting;        /* the text between verb and version: " SPAMC/" */
     /* The first version whose requests have header fields, major * 100 + minor. */
     unsigned first_with_fields;
-    bool takes_zlib; /* the header field Compress */
+    bool takes_zlib; /* the header field Compress may announce a compressed body */
 };
 
 struct nb_line_route {

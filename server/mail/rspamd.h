@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rspamd's HTTP protocol: the paths that its clients ask of a scanner and of a controller. filter.h
- * decides the answers. For the thread that works on the request, except the pure functions that
- * write JSON.
+ * rspamd's HTTP protocol: the paths that its clients request from a scanner and from a controller.
+ * filter.h decides the answers. For the thread that works on the request, except the pure functions
+ * that write JSON.
  */
 #ifndef NB_SERVER_MAIL_RSPAMD_H
 #define NB_SERVER_MAIL_RSPAMD_H
@@ -18,23 +18,23 @@ struct nb_filter_report;
 /* The JSON of rspamd's protocol: the objects of rspamd 3.4, as its clients read them. Pure
  * functions; any thread. Writing appends to a buffer and returns 0 or NB_NO_MEMORY, in which case
  * the buffer is as it was before the call (emit.h). */
-/* The two shapes of a report: of /checkv2, and of /check, /symbols and /scan, whose symbols lie
+/* The two shapes of a report: for /checkv2, and for /check, /symbols and /scan, whose symbols lie
  * beside the score. */
 enum nb_json_rspamd_shape { NB_JSON_RSPAMD_V2, NB_JSON_RSPAMD_OLD };
 
-/* A report; `each` holds the verdicts of single users from nb_filter_check; `seconds` is the time
- * that the verdict took. */
+/* Writes a report. `each` holds the verdicts of single users from nb_filter_check; `seconds` is the
+ * time that the verdict took. */
 int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
                           const struct nb_filter_report *report, const struct nb_buffer *each,
                           enum nb_json_rspamd_shape shape, double seconds);
 
-/* {"error": detail}; for the statuses 401, 403 and from 500 on with the action "soft reject", which
- * makes every client try again later, whatever it does with the status. */
+/* Writes {"error": detail}. For the statuses 401, 403 and from 500 on it adds the action "soft
+ * reject", which makes every client try again later, whatever it does with the status. */
 int nb_json_rspamd_error(struct nb_buffer *out, int status, const char *detail);
 
-/* The reply to a mail that was learned: {"success": true}; and to one that was learned before:
- * rspamd's exact sentence, which clients search for. `message_id` has no angle brackets; it may be
- * "". */
+/* Write the reply to a mail that was learned, {"success": true}, and to a mail that had been
+ * learned before: rspamd's exact sentence, which clients search for. `message_id` has no angle
+ * brackets; it may be "". */
 int nb_json_rspamd_learned(struct nb_buffer *out);
 int nb_json_rspamd_unchanged(struct nb_buffer *out, const char *message_id, const char *class_name);
 
@@ -53,8 +53,8 @@ int nb_json_rspamd_auth(struct nb_buffer *out, const char *version, uint64_t upt
 
 /* What a route's handler does (nb_route's `verb`). */
 enum nb_rspamd_verb {
-    NB_RSPAMD_CHECK = 1, /* the reply of /checkv2 */
-    NB_RSPAMD_CHECK_OLD, /* of /check, /symbols and /scan */
+    NB_RSPAMD_CHECK = 1, /* replies as /checkv2 */
+    NB_RSPAMD_CHECK_OLD, /* replies as /check, /symbols and /scan */
     NB_RSPAMD_LEARN_SPAM,
     NB_RSPAMD_LEARN_HAM
 };
