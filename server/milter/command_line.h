@@ -34,26 +34,26 @@ enum nb_milter_on_failure { NB_MILTER_ACCEPT, NB_MILTER_TEMPFAIL };
 
 struct nb_milter_options {
     enum nb_milter_command command;
-    const char *file; /* of more options, or NULL */
-    struct nb_buffer
-        texts;          /* owned: that file; all texts are borrowed from it or the command line */
-    const char *socket; /* one that nb_milter_socket_check takes */
-    mode_t socket_mode; /* permissions of a Unix socket */
-    const char *socket_group; /* of a Unix socket, or NULL */
+    const char *file;         /* file with more options, or NULL */
+    struct nb_buffer texts;   /* owned: the text of that file; all strings point into it or into the
+                                 command line */
+    const char *socket;       /* accepted by nb_milter_socket_check */
+    mode_t socket_mode;       /* permissions of a Unix socket */
+    const char *socket_group; /* group of a Unix socket, or NULL */
     const char *pid_file;     /* or NULL */
     enum nb_milter_on_reject on_reject;
     enum nb_milter_on_failure on_failure;
     uint64_t pause;         /* seconds without requests after bayesd has hung */
-    size_t max_bytes;       /* bytes of a mail that are sent */
-    size_t max_connections; /* of mail servers at the same time */
+    size_t max_bytes;       /* most bytes of a mail that are sent to bayesd */
+    size_t max_connections; /* most connections of mail servers at the same time */
     bool skip_authenticated;
     bool is_quiet;
     struct nb_call_target target; /* without its token, which nb_access_token_read adds */
 };
 
 /* Reads the command line and the file that it names into `options`, which need not be set before.
- * The command line wins. Returns 0, NB_INVALID, or what nb_option_lines_read returns; nothing is
- * owned after a failure. Uses getopt_long, so that only one thread may call it. */
+ * The command line overrides the file. Returns 0, NB_INVALID, or what nb_option_lines_read returns;
+ * nothing is owned after a failure. Uses getopt_long, so that only one thread may call it. */
 int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
                            struct nb_error *error);
 

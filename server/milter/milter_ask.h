@@ -32,13 +32,14 @@ enum nb_milter_action {
 /* All pointers but `json` point into `json`, or are static. */
 struct nb_milter_reply {
     enum nb_milter_action action;
-    const char *name; /* of the action, as bayesd names it */
+    const char *name; /* bayesd's name of the action */
     double score;
     const char *subject; /* the new one, or NULL */
     const char *text;    /* for the SMTP reply, or NULL */
     json_t *add;         /* header fields to add: {name: text}, or NULL */
-    json_t *remove; /* fields to remove: {name: index among that name, from 1; 0: all}, or NULL */
-    json_t *json;   /* owned */
+    json_t *remove;      /* fields to remove: {name: index among the fields of that name, from 1; 0:
+                            all}, or NULL */
+    json_t *json;        /* owned */
 };
 
 /* Reads a reply. `json` belongs to `reply` afterwards, also after a failure. Returns 0 or

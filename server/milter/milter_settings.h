@@ -13,7 +13,7 @@
 struct nb_milter_settings {
     struct nb_milter_options options;
     struct nb_ask ask;
-    size_t users; /* private to settings.c */
+    size_t users; /* private to milter_settings.c */
 };
 
 /* Makes settings: reads the token and opens the first call. Takes over `options`, also after a

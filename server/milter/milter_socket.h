@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 
 /* Texts for libmilter. Pure function; any thread. */
-/* For parameters that libmilter declares as char * and only reads. */
+/* Returns `text` for a parameter that libmilter declares as char * and only reads. */
 static inline char *nb_milter_text(const char *text)
 {
     union {
@@ -28,7 +28,7 @@ static inline char *nb_milter_text(const char *text)
 }
 
 /* Checks the option --socket: "inet:PORT@ADDRESS" (as libmilter writes it) or "inet:ADDRESS:PORT"
- * (as Postfix does), inet6 alike, with an address of IPv6 in brackets if wanted; "unix:/PATH" or
+ * (as Postfix does), the same with inet6, where the address may be in brackets; "unix:/PATH" or
  * "local:/PATH". An address is a loopback address, or localhost. Returns 0 or NB_INVALID, whose
  * text says what would be right. */
 int nb_milter_socket_check(const char *where, struct nb_error *error);
@@ -64,8 +64,8 @@ struct nb_listener_settings {
  * Returns 0 or NB_IO. */
 int nb_listener_run(const struct nb_listener_settings *settings, struct nb_error *error);
 
-/* To be called afterwards: waits at most `patience` seconds for the mails that are being checked.
- * Returns whether all connections have ended; if not, threads of libmilter still run. */
+/* Call it after nb_listener_run: waits at most `patience` seconds for the mails that are being
+ * checked. Returns whether all connections have ended; if not, threads of libmilter still run. */
 bool nb_listener_finish(uint64_t patience);
 
 /* Counts a connection that begins. Returns false when there are too many: then it must not be
