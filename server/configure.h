@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the sources of the configuration (file, environment, command line) to the configuration in
- * force, at the start and again on SIGHUP, and to the settings of the engine. Main thread.
+ * Reads the sources of the configuration (file, environment, command line), at the start and again
+ * on SIGHUP, and makes the configuration in force and the settings of the engine from them. Main
+ * thread.
  */
 #ifndef NB_SERVER_CONFIGURE_H
 #define NB_SERVER_CONFIGURE_H
@@ -15,8 +16,8 @@ struct nb_engine_settings;
 struct nb_options;
 struct nb_server;
 
-/* Sets everything that the configuration has about a store, except what nodes share. The strings
- * borrow from `config`. */
+/* Sets all settings that the configuration has for a store, except those of [nodes] (see
+ * nb_engine_settings_share). The strings borrow from `config`. */
 void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings);
 
 /* Adds the settings of nodes that share their changes; without [nodes] database it changes nothing.
@@ -31,9 +32,9 @@ int nb_engine_settings_share(const struct nb_config *config, unsigned char key[N
 int nb_configure_read(const struct nb_options *options, struct nb_config *config,
                       struct nb_error *error);
 
-/* Makes a configuration to serve with, if the options go together, also with the address to listen
- * on. Takes over the strings of `config`, also on failure. Returns 0, or NB_NO_MEMORY or NB_INVALID
- * with *made set to NULL. */
+/* Makes the configuration to serve with. Checks that the options fit each other and the address to
+ * listen on. Takes over the strings of `config`, also on failure. Returns 0, or NB_NO_MEMORY or
+ * NB_INVALID with *made set to NULL. */
 int nb_configure_make(struct nb_config *config, const struct nb_configuration **made,
                       struct nb_error *error);
 

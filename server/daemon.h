@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The daemon itself: opens the engine, starts what serves, waits for a signal, and stops and closes
- * all in the opposite order. Main thread.
+ * The daemon itself: opens the engine, starts to serve, waits for a signal, and then stops and
+ * closes everything in the opposite order. Main thread.
  */
 #ifndef NB_SERVER_DAEMON_H
 #define NB_SERVER_DAEMON_H
@@ -27,7 +27,7 @@ void nb_serve_stop(struct nb_serving **serving);
 enum { NB_DAEMON_ANEW = 1 }; /* the program must start again, with the store of another node */
 
 /* Serves with `config`, whose strings it takes over. On SIGHUP the sources that `options` names are
- * read again. Returns 0 after SIGTERM or SIGINT, NB_DAEMON_ANEW, or the code of what failed. */
+ * read again. Returns 0 after SIGTERM or SIGINT, NB_DAEMON_ANEW, or an error code. */
 int nb_daemon_run(const struct nb_options *options, struct nb_config *config,
                   struct nb_error *error);
 

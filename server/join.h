@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A node takes over the store of another node: by hand (bayesd --join), or by itself, when the
- * stream begins behind its position. bayesc fetches the other node's backup, since it has HTTP, TLS
- * and access tokens and the daemon does not. While a daemon gives verdicts from the old store, a
- * process bayesd --join fetches the new one into the folder `join` of the data directory; then the
- * daemon ends and begins anew with it. Main thread.
+ * stream no longer reaches back to its position. bayesc fetches the other node's backup, since it
+ * has HTTP, TLS and access tokens and the daemon does not. While a daemon gives verdicts from the
+ * old store, a process bayesd --join fetches the new one into the folder `join` of the data
+ * directory; then the daemon restarts with it. Main thread.
  */
 #ifndef NB_SERVER_JOIN_H
 #define NB_SERVER_JOIN_H
@@ -26,23 +26,24 @@ struct nb_options;
  * printed why; then the directory is empty. */
 int nb_join(const struct nb_engine_settings *settings, const struct nb_config *config,
             const char *peer, uint64_t *position, struct nb_error *error);
-/* Puts a fetched store in force, if there is one (*replaced). The new store publishes the changes
- * that only the old one has (core/nodes/queue.h). No daemon may use the store. */
+/* Puts a fetched store in force if there is one, and sets *replaced to whether there was. The new
+ * store publishes the changes that only the old one has (core/nodes/queue.h). No daemon may use the
+ * store. */
 int nb_join_put(const struct nb_config *config, bool *replaced, struct nb_error *error);
 
 /* The state of a daemon that takes over another store when it needs one. */
 struct nb_rejoin {
     const struct nb_config *config;
-    const char *peer; /* the rest of [nodes] peers, from the next one on */
+    const char *peer; /* the part of [nodes] peers that begins with the next peer to ask */
     pid_t child;      /* the process that fetches; 0: none */
-    uint64_t next;    /* the time of the next attempt at the earliest, by nb_clock_monotonic */
+    uint64_t next;    /* earliest time of the next attempt (nb_clock_monotonic) */
     bool has_old;     /* the store that was replaced is still there */
 };
 /* Puts a fetched store in force. To be called before the store is opened. `config` is borrowed. */
 int nb_rejoin_begin(struct nb_rejoin *rejoin, const struct nb_config *config,
                     struct nb_error *error);
-/* Fetches a store if it is needed. Returns true when one was fetched: the daemon must begin anew.
- * To be called every second. */
+/* Fetches a store if it is needed. Returns true when one was fetched: the daemon must restart. To
+ * be called every second. */
 bool nb_rejoin_look(struct nb_rejoin *rejoin, struct nb_nodes *nodes,
                     const struct nb_options *options);
 /* Stops fetching. */

@@ -30,12 +30,12 @@ struct nb_options {
     const char *config; /* file, or NULL; this and all below point into the arguments */
     const char *data;   /* directory, or NULL */
     const char *listen; /* ADDRESS:PORT, or NULL */
-    const char *backup; /* file to restore, or "-"; of NB_ACTION_RESTORE */
-    const char *peer;   /* URL of a node; of NB_ACTION_JOIN */
-    const char *token;  /* name, of NB_ACTION_NEW_TOKEN and NB_ACTION_REVOKE_TOKEN */
-    const char *role;   /* of NB_ACTION_NEW_TOKEN, or NULL */
-    char **arguments;   /* all of them */
-    const char *models; /* of NB_ACTION_NEW_TOKEN, or NULL: all */
+    const char *backup; /* file to restore, or "-"; for NB_ACTION_RESTORE */
+    const char *peer;   /* URL of a node; for NB_ACTION_JOIN */
+    const char *token;  /* name; for NB_ACTION_NEW_TOKEN and NB_ACTION_REVOKE_TOKEN */
+    const char *role;   /* for NB_ACTION_NEW_TOKEN; NULL: not given */
+    char **arguments;   /* all arguments of the program */
+    const char *models; /* for NB_ACTION_NEW_TOKEN; NULL: all models */
 };
 
 /* Reads the arguments. Returns 0, or NB_INVALID, whose message names the wrong argument. */
