@@ -51,20 +51,21 @@ struct nb_shaking {
     struct nb_tls_socket socket;          /* the socket that the session reads and writes */
     struct MHD_Connection *connection;    /* the connection that owns it */
     bool is_watched;                      /* the socket is in the epoll, once it had to wait */
-    struct nb_connection *before, *after; /* while it waits */
+    struct nb_connection *before, *after; /* its neighbours in the list of waiting connections */
 };
 
 struct nb_connection {
     int file; /* the server's from nb_http_take until it calls the owner's `closed` */
     union nb_connection_address address;
-    struct nb_address from; /* the same address: of the client, or of the last proxy */
+    struct nb_address
+        from; /* the same address in another form: of the client, or of the last proxy */
     bool is_tls;
-    socklen_t address_length;  /* at most the union's */
+    socklen_t address_length;  /* at most the size of the union */
     _Atomic uint64_t state;    /* when the phase began, and which one it is */
     _Atomic uint64_t begun;    /* when the request began: nb_clock_monotonic */
     _Atomic uint64_t received; /* bytes of its body */
     atomic_uint given_up;      /* status with which the client was given up; 0: none */
-    atomic_bool is_started;    /* one of the server's threads has it */
+    atomic_bool is_started;    /* a thread of the server has taken it up */
     /* With TLS, for the server's thread alone: */
     const struct nb_configuration *configuration; /* the one whose certificate is in use; held */
     struct nb_shaking shaking;
@@ -73,7 +74,8 @@ struct nb_connection {
     bool is_kept; /* for the server's thread alone: it surely stays open after its last reply */
     struct nb_http *http;      /* the server that holds it */
     struct nb_http_call *call; /* for the server's thread alone; NULL: no request is known yet */
-    void *spare; /* the same: memory of the last request, for the next one; owned, or NULL */
+    void *spare; /* for the server's thread alone: memory of the last request, for the next one;
+                    owned, or NULL */
 };
 
 /* The address that libmicrohttpd gets as the client's. It copies all of it without reading it (its
@@ -100,7 +102,7 @@ static inline uint64_t nb_connection_state(enum nb_phase phase)
     return nb_clock_coarse() << NB_PHASE_BITS | (uint64_t)phase;
 }
 
-/* Begins in the phase NB_PHASE_FIRST. */
+/* Initializes a connection, in the phase NB_PHASE_FIRST. */
 static inline void nb_connection_init(struct nb_connection *held, int file, bool is_tls,
                                       const union nb_connection_address *address, socklen_t length)
 {
@@ -148,7 +150,7 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
 void nb_http_take(struct nb_http *http, struct nb_connection *held);
 
 /* Closes all open connections and ends the threads; NULL is allowed inside. No request may be
- * suspended and no connection may be given any more (see daemon.c). */
+ * suspended, and nb_http_take must not be called any more (see daemon.c). */
 void nb_http_stop(struct nb_http **http);
 
 #endif

@@ -34,7 +34,7 @@ struct nb_http_call {
     uint64_t sent;         /* bytes of the reply's body */
     uint64_t length;       /* Content-Length, or UINT64_MAX when it is chunked */
     bool has_body;         /* a body is expected */
-    bool expects_continue; /* and the client waits for a 100 before it sends the body */
+    bool expects_continue; /* the client waits for a 100 before it sends the body */
     bool is_direct;        /* the body is used in place if it comes in one piece, and only
                               stored if it does not */
     bool is_queued;        /* the reply was given to the library */
@@ -42,13 +42,13 @@ struct nb_http_call {
     bool is_broken;        /* the stream ends after this piece, before its end */
     bool is_kept;          /* the client asked only that the connection stays open */
     bool closes;           /* the connection ends with this reply */
-    bool lingers;          /* and the client may still be sending */
+    bool lingers;          /* it also lingers, because the client may still be sending */
     unsigned refused;      /* status of the library's own refusal (library.h); 0: none */
     char method[8];        /* for the log */
     const char *page; /* the Origin of a page of another site that may read the reply; or NULL */
     bool varies;      /* the reply depends on the Origin (router.h) */
-    char methods[NB_ALLOW_BYTES]; /* allowed methods, for a page that asked; empty: it has not asked
-                                   */
+    char methods[NB_ALLOW_BYTES]; /* allowed methods, for a page that asked for them; empty: none
+                                     asked */
 };
 
 /* ---- http_request.c -----------------------------------------------------------------------------

@@ -35,8 +35,8 @@ void nb_handshakes_free(struct nb_handshakes **handshakes);
 /* Returns the option that starts the library with TLS. */
 struct MHD_OptionItem nb_http_tls_option(void);
 
-/* The connection is the library's: makes its session ready for the handshake; and the session has
- * ended. */
+/* The first function is called when the connection belongs to the library: it prepares the session
+ * for the handshake. The second one is called when the session has ended. */
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection);
 void nb_http_tls_end(struct nb_connection *held);
 

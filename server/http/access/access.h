@@ -33,14 +33,14 @@ struct nb_rate {
 int nb_rate_read(const char *text, const char *option, struct nb_rate *rate,
                  struct nb_error *error);
 
-/* The settings of the options; read-only. */
+/* The settings from the options; read-only. */
 struct nb_access {
     struct nb_tokens tokens;
     struct nb_networks trusted;
     struct nb_networks proxies; /* senders whose X-Forwarded-For is believed */
     struct nb_users socket_users;
     struct nb_rate rate_classify, rate_train, rate_failures; /* limits.h */
-    bool has_file;                                           /* of tokens; it may be empty */
+    bool has_file; /* there is a token file; it may be empty */
     bool is_insecure;
     enum nb_role certificate_role; /* NB_ROLE_NONE: certificates are not asked for */
 };
@@ -68,8 +68,9 @@ bool nb_access_asks(const struct nb_access *access);
 /* The header fields of proxies. */
 enum { NB_FORWARDED_MOST = 8 }; /* header fields; proxies that add a new one are few */
 struct nb_forwarding {
-    bool is_there; /* Forwarded, X-Forwarded-For or Via (RFC 7239; RFC 9110, 7.6.3) */
-    struct nb_string chain[NB_FORWARDED_MOST]; /* of the last X-Forwarded-For, in their order */
+    bool is_there; /* the request has Forwarded, X-Forwarded-For or Via (RFC 7239; RFC 9110, 7.6.3)
+                    */
+    struct nb_string chain[NB_FORWARDED_MOST]; /* the last X-Forwarded-For fields, in their order */
     size_t count;
 };
 
@@ -81,7 +82,7 @@ struct nb_sender {
     struct nb_forwarding forwarding;
     struct nb_string authorization; /* the header field; bytes == NULL: there is none */
     const char *origin, *host;      /* header fields of a browser's requests; NULL: none */
-    const char *fetch_site;         /* the same: Sec-Fetch-Site */
+    const char *fetch_site;         /* the header field Sec-Fetch-Site; NULL: none */
     bool has_origins;               /* there are several fields Origin */
     bool is_tls;                    /* the connection uses TLS */
     bool is_page;                   /* [http] origins names `origin` (address.h) */
@@ -93,14 +94,15 @@ struct nb_peer {
     bool is_proven;            /* the address is the client's own: it may prove a role */
     bool has_user;             /* it came over a Unix socket, from a process of `user` */
     uid_t user;
-    const char *certificate; /* the sender's; it lives as long as the request */
+    const char *certificate; /* the common name in the sender's certificate; it lives as long as the
+                                request */
     bool is_page;            /* a page of another site: only a token gives it a role */
 };
 
 /* Adds the next X-Forwarded-For field; if there are too many, the first ones are dropped. */
 void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field);
 
-/* Identifies the client by the sender. */
+/* Identifies the client from what is known about the sender. */
 struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networks *proxies);
 
 /* ---- what it may do -----------------------------------------------------------------------------

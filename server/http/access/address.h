@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Addresses of clients, IPv4 and IPv6 in one form, and what options list of clients: networks,
+ * Addresses of clients, IPv4 and IPv6 in one form, and the lists of clients in options: networks,
  * users of this machine, and origins of pages. Pure functions; a list is read once and read-only
  * afterwards. Any thread.
  */
@@ -60,7 +60,7 @@ struct nb_address {
     unsigned char bytes[16]; /* IPv4 as IPv6 has it, ::ffff:192.0.2.1; zeros for the other kinds */
 };
 
-enum { NB_ADDRESS_TEXT = INET6_ADDRSTRLEN }; /* of one that is printed, with its NUL */
+enum { NB_ADDRESS_TEXT = INET6_ADDRSTRLEN }; /* bytes of a printed address with its NUL */
 
 /* Returns the address of a socket's peer; NULL gives the kind NB_ADDRESS_UNKNOWN. */
 struct nb_address nb_address_of(const struct sockaddr *peer);

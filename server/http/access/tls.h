@@ -33,7 +33,7 @@ void nb_tls_free(struct nb_tls **tls);
 struct nb_tls_socket {
     int file;
     bool is_shaken;                        /* the client's whole part of the handshake was read */
-    void (*wait)(void *user, bool writes); /* `writes`: to write; else to read */
+    void (*wait)(void *user, bool writes); /* waits to write if `writes`, else to read */
     void *user;
 };
 

@@ -44,7 +44,7 @@ enum {
     NB_TOKEN_MODELS = 256, /* with its NUL */
     NB_TOKEN_DATE = 32,    /* with its NUL */
     NB_TOKEN_HASH_TEXT = 7 + 2 * NB_TOKEN_HASH + 1, /* "sha256:", the digits, a NUL */
-    NB_TOKEN_TEXT = 64                              /* of a new one, with its NUL */
+    NB_TOKEN_TEXT = 64                              /* bytes of a new token with its NUL */
 };
 
 /* An access token: its name, its rights and its hash; the token itself is stored nowhere. */
@@ -54,7 +54,7 @@ struct nb_token {
     char models[NB_TOKEN_MODELS]; /* patterns, see above */
     char created[NB_TOKEN_DATE];  /* "2026-01-31T12:00:00Z"; "" when it is not known */
     enum nb_role role;
-    bool is_made; /* by nb_token_make: nobody can guess it */
+    bool is_made; /* nb_token_make made it, so nobody can guess it */
 };
 
 /* Whether a text is a valid name of a token: 1 to 64 letters, digits and "._-@". */

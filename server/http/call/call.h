@@ -34,10 +34,10 @@ enum nb_call_code {
  * Returns the code, of enum nb_code or enum nb_call_code. */
 int nb_refusal_read(long status, struct nb_string body, const char *url, struct nb_error *error);
 
-/* Appends the access token in a file, which so does not appear on a command line, to `token`: the
- * printable ASCII characters at the beginning of the first line of the file, up to the first blank.
- * Without a file (`file` is NULL) there is no token. Returns 0, NB_NOT_FOUND (the file cannot be
- * opened), NB_INVALID (its first line is not a token) or NB_NO_MEMORY. */
+/* Reads an access token from a file, so that it need not appear on a command line, and appends it
+ * to `token`: the printable ASCII characters at the beginning of the first line of the file, up to
+ * the first blank. Without a file (`file` is NULL) there is no token. Returns 0, NB_NOT_FOUND (the
+ * file cannot be opened), NB_INVALID (its first line is not a token) or NB_NO_MEMORY. */
 int nb_access_token_read(const char *file, struct nb_buffer *token, struct nb_error *error);
 
 /* ---- the breaker --------------------------------------------------------------------------------

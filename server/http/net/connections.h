@@ -33,7 +33,8 @@ enum { NB_PLACES_FOR_PROBES = 16 };
 /* Counts a connection from an IPv4 or IPv6 address or a Unix socket, if there is a place. The last
  * places are for clients on this machine. These clients and the configured proxies may have any
  * number of connections. Every other address may have connections_per_address; for IPv6 each
- * network of 64 bits counts as one address, which one customer has at least (RFC 6177). */
+ * network of 64 bits counts as one address, because every customer has at least one such network
+ * (RFC 6177). */
 enum nb_connection_place nb_connections_open(struct nb_connections *connections,
                                              const struct sockaddr *address);
 

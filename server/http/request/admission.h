@@ -28,11 +28,11 @@ bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
 int nb_request_check_name(const struct nb_request *request, struct nb_string name,
                           struct nb_error *error);
 /* Checks whether this node follows the model ([nodes] follow). Returns 0, also if the text is no
- * name of a model, or NB_ELSEWHERE; then the request has the URLs of nodes that follow it. */
+ * name of a model, or NB_ELSEWHERE; then request->urls has the URLs of nodes that follow it. */
 int nb_request_check_follows(struct nb_request *request, struct nb_string model,
                              struct nb_error *error);
-/* Checks both for a model; NB_ELSEWHERE: this node does not follow it. Every route that names a
- * model outside {model} in its path must call it. */
+/* Makes both checks for a model, nb_request_check_name and nb_request_check_follows. Every route
+ * that names a model outside {model} in its path must call it. */
 int nb_request_check_model(struct nb_request *request, struct nb_string model,
                            struct nb_error *error);
 

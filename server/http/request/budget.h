@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory and the files of bodies and replies: what all requests together may use of them, the
+ * The memory and the files that bodies and replies use: their limits for all requests together, the
  * memory of a large body that is kept for the next one, and replies that grow into a file.
  */
 #ifndef NB_SERVER_HTTP_REQUEST_BUDGET_H
@@ -47,8 +47,8 @@ void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
  * NB_DISK_FULL for files; then the hold is unchanged. */
 int nb_hold_set(struct nb_hold *hold, uint64_t size, struct nb_error *error);
 
-/* Returns the bytes of memory that a growing buffer uses: of a large one only those that were
- * written, because the kernel gives pages to no others. */
+/* Returns the bytes of memory that a growing buffer uses: of a large buffer only the bytes that
+ * were written, because the kernel gives no pages to the others. */
 uint64_t nb_held_by(const struct nb_buffer *buffer);
 
 /* ---- spare memory -------------------------------------------------------------------------------
@@ -64,14 +64,14 @@ enum { NB_SPARE_LEAST = 1 << 20, NB_SPARE_MOST = 8 << 20 };
 
 typedef _Atomic(struct nb_spare *) nb_spare_place; /* NULL: none is kept */
 
-/* Gives `body` the kept memory, if that is larger, together with the content of `body`. */
+/* Gives `body` the kept memory if that is larger than its own; its content is moved there. */
 void nb_spare_take(nb_spare_place *place, struct nb_buffer *body);
 
 /* Empties `body` and keeps its memory in place of the memory kept so far, unless it is small or
  * very large. `now` is nb_clock_monotonic. */
 void nb_spare_give(nb_spare_place *place, struct nb_buffer *body, uint64_t now);
 
-/* Frees memory that was given before that time, unless it has been taken since. */
+/* Frees the kept memory if it was given before the time `before`. */
 void nb_spare_drop(nb_spare_place *place, uint64_t before);
 
 /* ---- spools -------------------------------------------------------------------------------------

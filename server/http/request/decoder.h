@@ -17,7 +17,7 @@
 
 struct nb_decoder;
 
-/* The kind of a request's body: its media type and its content coding. Types alone. */
+/* The kind of a request's body: its media type and its content coding. Only types. */
 enum nb_media {
     NB_MEDIA_JSON,
     NB_MEDIA_NDJSON,
@@ -42,10 +42,10 @@ enum nb_coding { NB_CODING_IDENTITY, NB_CODING_GZIP, NB_CODING_ZLIB, NB_CODING_Z
 int nb_decoder_new(enum nb_coding coding, struct nb_decoder **decoder);
 void nb_decoder_free(struct nb_decoder **decoder);
 
-/* Decodes a part of `input`, which is moved on, into `out`; sets *produced. When *produced is 0,
- * all input was taken and no output is pending. Returns 0, NB_INVALID (the input is not in this
- * coding, or continues after its end) or NB_NO_MEMORY (also for a zstd window above 8 MiB, RFC
- * 8878, 3.1.1.1.2). */
+/* Decodes a part of `input` into `out`, moves `input` behind that part, and sets *produced. When
+ * *produced is 0, all input was taken and no output is pending. Returns 0, NB_INVALID (the input is
+ * not in this coding, or continues after its end) or NB_NO_MEMORY (also for a zstd window above 8
+ * MiB, RFC 8878, 3.1.1.1.2). */
 int nb_decoder_pull(struct nb_decoder *decoder, struct nb_string *input, char *out, size_t room,
                     size_t *produced, struct nb_error *error);
 
@@ -57,8 +57,8 @@ int nb_decoder_finish(const struct nb_decoder *decoder, struct nb_error *error);
 int nb_decoder_append(struct nb_decoder *decoder, struct nb_string input, size_t most,
                       struct nb_buffer *out, struct nb_error *error);
 
-/* Decodes a part of `input`, which is moved on, and appends it to `out`. Sets *is_all when all
- * input was taken and no output is pending. Returns as nb_decoder_append. */
+/* Decodes a part of `input`, appends it to `out`, and moves `input` behind that part. Sets *is_all
+ * when all input was taken and no output is pending. Returns as nb_decoder_append. */
 int nb_decoder_append_some(struct nb_decoder *decoder, struct nb_string *input, size_t most,
                            struct nb_buffer *out, bool *is_all, struct nb_error *error);
 

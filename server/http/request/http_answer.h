@@ -61,8 +61,8 @@ int nb_reply_spooled(struct nb_request *request, unsigned status, const char *co
  * them. The carrier calls it before it sends. */
 void nb_reply_hold(struct nb_request *request);
 
-/* Makes the problem reply of every failure, in the protocol of the route, or of the API if there is
- * no route. Drops what was written so far. */
+/* Makes the problem reply for a failure, in the protocol of the route, or of the API if there is no
+ * route. Drops the reply that was written so far. */
 void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail);
 /* Like nb_reply_problem, with the status of an error code. A 503 means that nothing was done. So
  * when a change of the request is in force (has_changed) and its reply fails, the reply is

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One request, over HTTP or over a line protocol of mail software, and the routes that requests
- * take. Types alone. One thread at a time works on a request; after a wait it may be another
- * thread. Routes are read-only, for any thread.
+ * take. Only types. One thread at a time works on a request; after a wait it may be another thread.
+ * Routes are read-only, for any thread.
  */
 #ifndef NB_SERVER_HTTP_REQUEST_REQUEST_H
 #define NB_SERVER_HTTP_REQUEST_REQUEST_H
@@ -69,7 +69,7 @@ struct nb_protocol {
 struct nb_route {
     const char *method;
     const char *pattern; /* "/v1/models/{model}/train"; a segment in braces takes any text */
-    enum nb_role role;   /* that a client needs once there are access tokens */
+    enum nb_role role;   /* the role that a client needs once there are access tokens */
     enum nb_body_kind body;
     const char *const *query; /* names of the parameters it knows, NULL-terminated */
     nb_handler *handler;
@@ -83,8 +83,7 @@ struct nb_route {
     bool is_stream;
     bool is_long; /* handler and lines run on the work pool; they never return NB_WAIT */
     const struct nb_protocol *protocol;
-    int verb; /* which task of the handler, by the handler's own enum; 0 if there is only one
-               */
+    int verb; /* selects a task of the handler, by the handler's own enum; 0 if it has only one */
 };
 
 /* A handler returns NB_WAIT after nb_request_suspend: the reply is not ready; `again` is called
@@ -101,7 +100,7 @@ struct nb_reply {
     unsigned status; /* 0: none yet */
     const char *content_type;
     struct nb_buffer body; /* handed over to the HTTP library, not copied */
-    struct nb_hold hold;   /* of the memory of `body`, once it is finished */
+    struct nb_hold hold;   /* the share of the budget for `body`, once `body` is finished */
     struct nb_spool spool; /* used instead of `body` when has_spool */
     bool has_spool;
     /* Makes the next piece of a reply that is sent while it is made. Called on the work pool
@@ -115,9 +114,9 @@ struct nb_reply {
      * that isolate a page come with it. NULL: none. */
     const char *policy;
     char tag[NB_TAG_BYTES];     /* ETag, with its quotes; empty: none */
-    char allow[NB_ALLOW_BYTES]; /* with 405 */
-    struct nb_buffer location;  /* with 421, as text; empty: none */
-    unsigned retry_after;       /* seconds, with 429; 0: 1 */
+    char allow[NB_ALLOW_BYTES]; /* the field Allow, with 405 */
+    struct nb_buffer location;  /* the field Location, with 421, as text; empty: none */
+    unsigned retry_after;       /* the field Retry-After in seconds, with 429; 0 stands for 1 */
     bool is_withheld;           /* the carrier ends the connection instead of sending it */
 };
 
@@ -137,22 +136,23 @@ struct nb_carrier {
 
 struct nb_request {
     struct nb_server *server;
-    const struct nb_configuration *configuration; /* held from begin to end (http_answer.h) ... */
-    const struct nb_config *config;               /* ... and its parts */
+    const struct nb_configuration
+        *configuration; /* held from nb_request_begin to nb_request_end (http_answer.h) ... */
+    const struct nb_config *config; /* ... and its parts */
     const struct nb_access *access;
     const struct nb_carrier *carrier;
-    void *connection;             /* the carrier's */
+    void *connection;             /* private to the carrier */
     const struct nb_route *route; /* NULL: none was found */
     size_t route_index;
-    unsigned version;   /* of a line protocol, as the client speaks it: major * 100 + minor */
+    unsigned version;   /* the client's version of a line protocol: major * 100 + minor */
     char *path;         /* owned; decoded in place; the parameters point into it */
     const char *target; /* borrowed from the carrier: the raw path; NULL: there is none */
     struct nb_string model, id;
     char *query_text; /* owned; the parameters point into it */
     struct nb_parameter query[NB_QUERY_MOST];
     size_t query_count;
-    struct nb_string after; /* the place that the reply must include (wait.h), raw; bytes
-                               == NULL: none */
+    struct nb_string after; /* the place in the stream that the reply must include (wait.h), as the
+                               client wrote it; bytes == NULL: none */
     bool only_new;          /* If-None-Match: * */
     struct nb_peer peer;    /* who sent it, and ... */
     struct nb_grant grant;  /* ... what the client may do; set by nb_request_check_access */
@@ -173,9 +173,9 @@ struct nb_request {
     bool is_prepared;     /* route->prepare was called */
     bool has_changed;     /* a change by this request is in force (http_answer.h) */
     uint64_t number;      /* the place of its last change in the stream; 0: none */
-    struct nb_work *work; /* on a pool, or NULL; for wait.c */
+    struct nb_work *work; /* its work on a pool, or NULL; private to wait.c */
     struct nb_transfer *transfer; /* the body's progress; for the carrier and body_transfer.c */
-    uint64_t started;             /* nb_clock_monotonic */
+    uint64_t started;             /* when it began (nb_clock_monotonic) */
 };
 
 #endif

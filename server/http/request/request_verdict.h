@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Parts of a verdict outside the engine that every protocol needs: the working memory of a
- * classification, a log event when [log] verdicts is set, and keeping it in the model's history.
+ * classification, the log event when [log] verdicts is set, and the entry in the model's history.
  */
 #ifndef NB_SERVER_HTTP_REQUEST_REQUEST_VERDICT_H
 #define NB_SERVER_HTTP_REQUEST_REQUEST_VERDICT_H

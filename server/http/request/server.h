@@ -41,7 +41,7 @@ struct nb_configuration {
     struct nb_access *access;  /* owned */
     struct nb_tls *tls;        /* owned; NULL: there is no certificate */
     struct nb_user_map *users; /* owned; NULL: every name is a user */
-    atomic_uint holders;       /* for server.c */
+    atomic_uint holders;       /* private to server.c */
 };
 
 /* Takes over the strings of `config`, also on failure, and makes the other members. The caller
@@ -56,16 +56,18 @@ void nb_configuration_release(const struct nb_configuration **configuration);
  * for any thread; nothing else changes in between. All pointers are borrowed; their targets are
  * thread-safe or read-only. */
 struct nb_server {
-    pthread_mutex_t lock; /* of in_force; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* guards in_force; no other lock is taken while it is held */
     const struct nb_configuration *in_force; /* private to nb_configurations_...; held */
-    const struct nb_config *startup;         /* as at the start; for options that need a restart */
-    const struct nb_route *routes; /* of HTTP; in metrics the line protocols' routes follow */
+    const struct nb_config
+        *startup; /* the options of the start; shows which changes need a restart */
+    const struct nb_route
+        *routes; /* the routes of HTTP; the metrics count those of line protocols after them */
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;
     struct nb_nodes *nodes; /* the other nodes that share learning; NULL: there are none */
-    /* Whether this node has ever caught up with the others; whether it follows the model of this
-     * name. */
+    /* Return whether this node has ever caught up with the others, and whether it follows the model
+     * with this name. */
     bool (*has_caught_up)(struct nb_nodes *nodes);
     bool (*follows)(struct nb_nodes *nodes, struct nb_string name);
     /* Appends the URLs of the nodes that follow a model, each with a NUL behind, up to `most`
@@ -80,17 +82,17 @@ struct nb_server {
         *loads; /* ... models that have to be loaded, which do not wait for long work */
     struct nb_work_pool *streams; /* classifying lines, apart from whole documents */
     const char *spool_directory;  /* where long replies wait (budget.h) */
-    uint64_t started;             /* nb_clock_monotonic */
+    uint64_t started;             /* when the daemon began (nb_clock_monotonic) */
 
     atomic_bool is_stopping;       /* requests that come now are answered with 503 */
     atomic_bool is_cutting;        /* requests that still run are aborted */
     atomic_size_t running;         /* requests between first call and completion */
-    atomic_size_t waiting_changes; /* handed to the writer and not reported back yet */
+    atomic_size_t waiting_changes; /* changes that the writer has and has not reported back yet */
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
     atomic_size_t backups;         /* backups that are being sent */
     atomic_bool has_told_memory; /* a warning was logged: [store] memory is smaller than a model */
     struct nb_budget budgets[NB_BUDGETS];
-    nb_spare_place spare; /* for a large body */
+    nb_spare_place spare; /* the memory that is kept for the next large body */
 };
 
 /* Puts the first configuration in force, and holds it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Requests that wait, without occupying a thread, for the engine's writer or for long work, and the
- * pools of threads on which long work runs. For the thread that works on the request, except what
- * says otherwise.
+ * pools of threads on which long work runs. For the thread that works on the request, unless a
+ * comment says otherwise.
  */
 #ifndef NB_SERVER_HTTP_REQUEST_WAIT_H
 #define NB_SERVER_HTTP_REQUEST_WAIT_H
@@ -27,7 +27,7 @@ struct nb_work_pool;
 
 /* A job is a member of the object that it works on, so adding one needs no memory. */
 struct nb_work_job {
-    struct nb_work_job *next; /* the queue's */
+    struct nb_work_job *next; /* private to the queue */
     /* Called once on a thread of the pool; it may free the job or add it again. */
     void (*run)(struct nb_work_job *job);
 };
@@ -76,7 +76,7 @@ int nb_request_yield(struct nb_request *request, struct nb_error *error);
 int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_handler *again,
                       struct nb_error *error);
 
-/* A round: a batch that the writer has while its request continues. */
+/* A round: a batch that the writer works on while its request continues. */
 
 /* Hands a batch of at least one change to the writer and continues. The batch moves into the round
  * (*batch becomes NULL) and comes back from nb_round_take. Until then the request counts as one
