@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents out of JSON. A document of the usual form is read in place (scan.c); everything else is
- * parsed by jansson, which reports what is wrong with it, and where.
+ * Reads documents from JSON. A document of the usual form is read in place (scan.c); everything
+ * else is parsed by jansson, which reports what is wrong with it, and where.
  */
 #include "server/json/document_json.h"
 

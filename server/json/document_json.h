@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents out of JSON: one object, a line of NDJSON, or a batch. Any thread; a document or body
- * belongs to one.
+ * Reads documents from JSON: one object, a line of NDJSON, or a batch. Any thread; a document or
+ * body belongs to one.
  *
  * "label" and "id" may be whole numbers, which stand for their texts. Numbers with a point or an
  * exponent are refused: 1.0 is the same number as 1, but would be another name.
@@ -41,7 +41,7 @@ struct nb_json_document {
     struct nb_string label;       /* no bytes: none given, or null; else by nb_label_take */
     struct nb_string id;          /* length 0: none given; else checked by nb_check_id */
     struct nb_string source;      /* length 0: none given; else checked by nb_check_source */
-    const char *warning;          /* about the reading of its bytes; NULL: there is none */
+    const char *warning;          /* a warning from reading its bytes; NULL: there is none */
     struct nb_json_values values; /* private: owned; the values of `document` */
     struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
     struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail/mail_file.h) */

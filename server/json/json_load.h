@@ -21,7 +21,7 @@ const char *nb_json_type_name(const json_t *value);
 enum {
     NB_TYPE_STRING = 1 << JSON_STRING,
     NB_TYPE_COUNT = 1 << JSON_INTEGER,
-    NB_TYPE_NAME = NB_TYPE_STRING | NB_TYPE_COUNT, /* a number is its text */
+    NB_TYPE_NAME = NB_TYPE_STRING | NB_TYPE_COUNT, /* a number stands for its text */
     NB_TYPE_NUMBER = 1 << JSON_INTEGER | 1 << JSON_REAL,
     NB_TYPE_ARRAY = 1 << JSON_ARRAY,
     NB_TYPE_OBJECT = 1 << JSON_OBJECT,

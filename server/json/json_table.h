@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CSV (RFC 4180), and documents out of it: a header line names the columns, and each row
+ * Reads CSV (RFC 4180), and documents from it: a header line names the columns, and each row
  * becomes the JSON object that it stands for, so that rows are read by the same code as JSON. The
  * columns text, label and id are the members of these names. Every other column has values of the
  * field of its name; a column "tags[]" has lists for the field "tags", whose items are separated by
@@ -17,8 +17,8 @@
 /* A reader of fields, one after the other. */
 struct nb_csv {
     const char *at, *end;
-    size_t line; /* of the field that was read last, from 1 */
-    size_t next; /* of the next field */
+    size_t line; /* the line of the field that was read last, from 1 */
+    size_t next; /* the line of the next field */
     struct nb_buffer unquoted;
     char separator;
     bool has_returns; /* there is no line feed: a CR alone ends lines */
@@ -36,7 +36,7 @@ bool nb_csv_is_end(const struct nb_csv *csv);
 struct nb_csv_field {
     struct nb_string text; /* valid until the next call */
     bool is_quoted;
-    bool is_last; /* of its row */
+    bool is_last; /* it is the last field of its row */
 };
 /* Reads a field. Returns 0, NB_INVALID (text after a closing quote, or a quote that is not closed;
  * the error names the line) or NB_NO_MEMORY. */
@@ -54,7 +54,7 @@ struct nb_json_table {
     size_t count;                        /* of columns */
     struct nb_buffer name_bytes, row;
     bool takes_unlabelled; /* set after the opening: a row without a label has a null one */
-    struct nb_buffer json; /* the row at hand */
+    struct nb_buffer json; /* the current row as an object */
     size_t line;           /* where it begins, from 1 */
 };
 
@@ -63,9 +63,9 @@ struct nb_json_table {
  * closes the table in any case. */
 int nb_table_open(struct nb_json_table *table, struct nb_string text, struct nb_error *error);
 
-/* Reads the next row that is not empty. Returns 1 and sets table->json, or sets the code of *why if
- * the row has not as many cells as the header; 0 after the last row. NB_INVALID (a quoted cell that
- * is not closed, or text after one) and NB_NO_MEMORY end the table. */
+/* Reads the next row that is not empty. Returns 1 and sets table->json, or 1 and sets *why if the
+ * number of cells is not that of the header; 0 after the last row. NB_INVALID (a quoted cell that
+ * is not closed, or text after a closing quote) and NB_NO_MEMORY end the table. */
 int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_error *error);
 
 void nb_table_close(struct nb_json_table *table);

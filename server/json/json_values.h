@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The member "values" of a document, an object of values by the names of fields, and a document's
- * label. Any thread; values belong to one.
+ * Reads the member "values" of a document, an object with the names of fields and their values, and
+ * a document's label. Any thread; a struct nb_json_values belongs to one.
  */
 #ifndef NB_SERVER_JSON_JSON_VALUES_H
 #define NB_SERVER_JSON_JSON_VALUES_H
