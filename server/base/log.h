@@ -2,7 +2,7 @@
  *
  * A daemon's log: each line is key=value text or JSON, written to standard error in one piece.
  * Under systemd, events go to the journal with their fields. Any thread. Tokens and texts of
- * documents are never logged. And the state of the service, which systemd is told.
+ * documents are never logged. This module also reports the state of the service to systemd.
  */
 #ifndef NB_SERVER_BASE_LOG_H
 #define NB_SERVER_BASE_LOG_H
@@ -36,7 +36,7 @@ struct nb_log_field nb_log_count(const char *name, uint64_t count);
 int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_log_field *fields,
                       size_t count);
 
-/* In the order of the configuration's option `level` of [log]. */
+/* In the order of the values of the option [log] level. */
 enum nb_log_level { NB_LOG_ERROR, NB_LOG_WARNING, NB_LOG_INFO, NB_LOG_DEBUG };
 
 /* Sets the level; lines above it are dropped. Under systemd (standard error is the journal's) each

@@ -45,7 +45,7 @@ uint64_t nb_metrics_mails(const struct nb_metrics *metrics, size_t action);
  * counts; for mail software only the verdict in the reply does. */
 void nb_metrics_verdict(struct nb_metrics *metrics);
 
-/* Bits: how a user's mail was seen. */
+/* Bits: a user's mail was learned, or judged. NB_USER_SEEN is the number of combinations. */
 enum { NB_USER_TAUGHT = 1, NB_USER_ASKED = 2, NB_USER_SEEN = 4 };
 
 /* Further users are not counted: recipients that do not exist must not fill the memory. */
