@@ -21,19 +21,20 @@
 #include "server/mail/filter_options.h"
 #include "server/mail/filter_report.h"
 
-/* The strongest tokens of a mail, of which each field's first are named. */
+/* How many of the strongest tokens of a mail are requested; the report names the first ones of each
+ * field. */
 enum { EXPLAIN = 256 };
 
-/* One mail, and what is asked about it. */
+/* One mail, and the state of the questions about it. */
 struct asking {
     struct nb_server *server;
     const struct nb_config *config;
     const char *models;
-    const struct nb_request *request; /* whose verdicts are kept; NULL: none are */
+    const struct nb_request *request; /* the request; NULL: the verdicts are not kept */
     struct nb_document document;
-    struct nb_buffer *each; /* NULL: no verdicts of single users are wanted */
+    struct nb_buffer *each; /* for the verdicts of single users; NULL: not wanted */
     struct nb_verdict *verdict;
-    bool is_again; /* a model was asked about it already: it is not tokenized again */
+    bool is_again; /* a model was asked about the mail before: it is not tokenized again */
 };
 
 static int classify(struct asking *a, const char *model, struct nb_error *error)
@@ -48,10 +49,10 @@ static int classify(struct asking *a, const char *model, struct nb_error *error)
                                          explain, a->verdict, error);
 }
 
-/* What a model can say of a mail. */
+/* How much a model can say about a mail. */
 enum knowledge {
-    KNOWS_NOTHING,  /* there is no spam among its documents, or nothing else */
-    KNOWS_A_LITTLE, /* it gives a verdict, and is not ready: another model is preferred */
+    KNOWS_NOTHING,  /* its documents have no spam, or only spam */
+    KNOWS_A_LITTLE, /* it gives a verdict but is not ready: another model is preferred */
     KNOWS,
 };
 
@@ -63,8 +64,8 @@ static const char *missing_of(bool is_unknown, const struct nb_filter_spam *spam
                           : "no mail has a label of [filter] spam_label";
 }
 
-/* Keeps the verdict in the history of a model that has one. A mail gets its verdict also where it
- * cannot be kept. */
+/* Keeps the verdict in the history of the model, if it keeps one. The mail gets its verdict even if
+ * keeping fails. */
 static void keep(const struct asking *a, const struct nb_verdict *verdict)
 {
     static const struct nb_kept_verdict of_the_mail = {.id = {"", 0}, .source = {"", 0}};
@@ -75,9 +76,10 @@ static void keep(const struct asking *a, const struct nb_verdict *verdict)
     nb_buffer_deinit(&id);
 }
 
-/* Asks one model, and makes the report if it says `least`, at least. A label that the model does
- * not know says nothing about ham: the configuration names another. Only the labels of [filter]
- * must be ready: spam is judged against all others together, whatever else somebody has trained. */
+/* Asks one model, and makes the report if its knowledge is at least `least`. With `least`
+ * KNOWS_NOTHING there is always a report. A model without a label of spam knows nothing: [filter]
+ * names other labels. Only the labels of [filter] must be ready: spam is judged against all other
+ * labels together, whatever else somebody has trained. */
 static int ask(struct asking *a, enum knowledge least, struct nb_filter_report *report,
                enum knowledge *knowledge, struct nb_error *error)
 {
@@ -105,8 +107,8 @@ static int ask(struct asking *a, enum knowledge least, struct nb_filter_report *
     return 0;
 }
 
-/* The model of one user when it is ready, else the one of all; when that knows nothing, the user's
- * own as it is. */
+/* Asks the model of one user if it is ready, else the common model. If that knows nothing, the
+ * user's own model judges although it is not ready. */
 static int ask_for(struct asking *a, struct nb_string user, struct nb_filter_report *report,
                    struct nb_error *error)
 {
@@ -125,12 +127,13 @@ static int ask_for(struct asking *a, struct nb_string user, struct nb_filter_rep
     rc = ask(a, own == KNOWS_NOTHING ? KNOWS_NOTHING : KNOWS_A_LITTLE, report, &of_all, error);
     if (rc != 0 || own == KNOWS_NOTHING || of_all != KNOWS_NOTHING)
         return rc;
-    (void)nb_filter_model(a->config, user, report->model, NULL); /* as above */
+    (void)nb_filter_model(a->config, user, report->model,
+                          NULL); /* restores the name of the user's model */
     return ask(a, KNOWS_NOTHING, report, &own, error);
 }
 
-/* Notes the verdict of a user, under the name of the user's own model: a user whose model is not
- * ready yet finds the verdict in the same place. */
+/* Notes the verdict for a user under the name of the user's own model, even if another model gave
+ * it: so users find their verdicts in one place, before and after their models are ready. */
 static int note_each(const struct asking *a, struct nb_string user,
                      const struct nb_filter_report *report, struct nb_error *error)
 {
@@ -158,9 +161,9 @@ static bool is_milder(const struct nb_filter_report *a, const struct nb_filter_r
     return a->action < b->action || (a->action == b->action && a->probability < b->probability);
 }
 
-/* The mildest verdict of several users' models: nothing is done to a mail that one of its users
- * would not have done to it. It does not tell whose it is: the mail may go to users who must not
- * know of each other. */
+/* Reports the mildest verdict of several users' models: a mail suffers nothing that the model of
+ * one of its users would not do. The report does not name the model, because the mail may go to
+ * users who must not know of each other. */
 static int ask_for_all(struct asking *a, const struct nb_string *users, size_t count,
                        struct nb_filter_report *report, struct nb_error *error)
 {
@@ -237,12 +240,14 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
 /* ---- users --------------------------------------------------------------------------------------
  */
 
-/* The model of a user; the one of all when the user cannot name one. */
+/* Sets `model` to the model of a user, or to the common model if the address makes no name of a
+ * model. */
 static void name_model(const struct nb_config *config, struct nb_string user,
                        char model[NB_FILTER_MODEL])
 {
     if (nb_filter_model(config, user, model, NULL) != 0)
-        (void)nb_filter_model(config, (struct nb_string){"", 0}, model, NULL); /* does not fail */
+        (void)nb_filter_model(config, (struct nb_string){"", 0}, model,
+                              NULL); /* cannot fail without a user */
 }
 
 static bool is_there(const struct nb_string *users, size_t count, struct nb_string user)
@@ -261,7 +266,7 @@ struct list {
     size_t count, most;
 };
 
-/* Adds the user whom a name means; false when there is no room. */
+/* Adds the user whom a name means. Returns false when there is no room. */
 static bool add_user(const struct nb_request *request, struct nb_string name, struct list *list)
 {
     assert(list->count <= list->most);
@@ -277,8 +282,8 @@ static bool add_user(const struct nb_request *request, struct nb_string name, st
     return true;
 }
 
-/* Takes the first name off a list. Commas always separate: a name with one is no name of a model.
- */
+/* Takes the first name off a list. A comma always separates: the name of a model cannot have
+ * one. */
 static struct nb_string take_name(struct nb_string *list)
 {
     const char *comma = memchr(list->bytes, ',', list->length);
@@ -288,7 +293,8 @@ static struct nb_string take_name(struct nb_string *list)
     return name;
 }
 
-/* Adds those of a field, which may be a list; false when there are more than there is room for. */
+/* Adds the users in all fields of this name, each of which may be a list. Returns false when there
+ * is no room for all. */
 static bool take_fields(const struct nb_request *request, const char *field, bool is_list,
                         struct list *list)
 {
@@ -319,7 +325,7 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
     list.names = (char(*)[NB_USER_NAME])(*users + most);
     bool fits = take_fields(request, protocol->user_field, false, &list);
     struct nb_string other = nb_request_field(request, protocol->user_field);
-    if (list.count == 0 && other.bytes != NULL) /* a query parameter stands in for it */
+    if (list.count == 0 && other.bytes != NULL) /* a query parameter may replace the field */
         fits = add_user(request, other, &list);
     if (list.count == 0 && protocol->recipient_field != NULL)
         fits = take_fields(request, protocol->recipient_field, true, &list);
@@ -343,7 +349,8 @@ static bool learns(const struct nb_request *request)
            (field == NULL || nb_request_field(request, field).bytes != NULL);
 }
 
-/* Whether learning will make the user's model, which is to have a parent. Sets *model. */
+/* Whether learning will make the user's model, and the model shall get a parent. Sets `model` to
+ * its name. */
 static bool wants_parent(struct nb_request *request, char model[NB_FILTER_MODEL])
 {
     const struct nb_config *config = request->config;
@@ -360,7 +367,7 @@ static bool wants_parent(struct nb_request *request, char model[NB_FILTER_MODEL]
            !nb_request_is_quarantined(request, &source);
 }
 
-/* Makes a model for mail, unless there is one of the name. `parent`: NULL for none. */
+/* Makes a model for mail unless one with this name exists. `parent` may be NULL. */
 static int make_model(struct nb_request *request, const char *name, const char *parent,
                       struct nb_error *error)
 {
@@ -382,7 +389,8 @@ static int make_model(struct nb_request *request, const char *name, const char *
     return rc == NB_CONFLICT && nb_engine_has_model(engine, nb_string_of(name)) ? 0 : rc;
 }
 
-/* The common model, that of the domain where there is one, and the user's. On the pool. */
+/* Makes the common model, that of the domain if domains have models, and the user's model. On the
+ * pool. */
 static void make_chain(struct nb_request *request, const char *model)
 {
     const struct nb_config *config = request->config;
@@ -398,7 +406,7 @@ static void make_chain(struct nb_request *request, const char *model)
         rc = make_model(request, parent, is_of_domain ? config->filter_model : NULL, &why);
     if (rc == 0)
         rc = make_model(request, model, parent, &why);
-    if (rc != 0) /* learning goes on: it makes a model without a parent */
+    if (rc != 0) /* learning continues and makes a model without a parent */
         nb_log(NB_LOG_WARNING, "a user's model gets no parent model=%s reason=%s", model, why.text);
 }
 
@@ -417,7 +425,8 @@ static bool is_loaded(const struct nb_request *request, const struct nb_string *
     return is_all;
 }
 
-/* On the pool. Failures come up again where the models are used. */
+/* Makes and loads the models. On the pool. Ignores failures: they occur again when the models are
+ * used. */
 static int load(struct nb_request *request, struct nb_error *error)
 {
     struct nb_engine *engine = request->server->engine;
@@ -438,8 +447,9 @@ static int load(struct nb_request *request, struct nb_error *error)
     return 0;
 }
 
-/* A mail that is judged without its user's model, because that is on another node, would get
- * another verdict. Who learns is checked when the model is known. */
+/* Checks that this node follows the models that judge the mail: without its user's model, which may
+ * be on another node, a mail would get another verdict. A request to learn is checked later, when
+ * its model is known. */
 static int check_follows(struct nb_request *request, const struct nb_string *users, size_t count,
                          struct nb_error *error)
 {

@@ -12,8 +12,8 @@
 /* ---- the lists ----------------------------------------------------------------------------------
  */
 
-/* Takes the next item off a list that commas separate, without the blanks around it; false when
- * there is none left. Labels may have blanks inside. */
+/* Takes the next item off a list with commas, without the blanks around the item. Returns false
+ * when none is left. Labels may have blanks inside. */
 static bool filter_list_next(const char **list, struct nb_string *item)
 {
     item->length = 0;
@@ -51,8 +51,8 @@ static int check_label(const char *key, struct nb_string label, struct nb_error 
                : nb_error_set(error, NB_INVALID, "[filter] %s: %s", key, why.text);
 }
 
-/* Whether spam_label is a list of 1 to NB_FILTER_LABELS labels, each once, and ham_label a label
- * that is none of them. NB_INVALID says what is not. */
+/* Checks that spam_label is a list of 1 to NB_FILTER_LABELS different labels, and that ham_label is
+ * a label that is not in the list. NB_INVALID: the message names the fault. */
 static int filter_check_labels(const struct nb_config *config, struct nb_error *error)
 {
     const char *list = config->filter_spam_label;
@@ -86,15 +86,15 @@ void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTE
 {
     const char *list = config->filter_spam_label;
     struct nb_string first = {"", 0};
-    (void)filter_list_next(&list, &first);    /* there is one, as checked */
-    memcpy(label, first.bytes, first.length); /* of 64 bytes at most */
+    (void)filter_list_next(&list, &first);    /* the list was checked: it has one */
+    memcpy(label, first.bytes, first.length); /* at most 64 bytes */
     label[first.length] = '\0';
 }
 
 /* ---- verdicts -----------------------------------------------------------------------------------
  */
 
-/* The label of spam with the most documents; NULL when documents have none. */
+/* Returns the label of spam with the most documents; NULL if the model has no label of spam. */
 static const char *most_taught(const struct nb_config *config, const struct nb_verdict *verdict)
 {
     size_t best = verdict->size;
@@ -115,7 +115,7 @@ void nb_filter_need(const struct nb_config *config, struct nb_verdict *verdict)
     nb_verdict_need(verdict, labels, 2);
 }
 
-/* Documents. */
+/* Numbers of documents. */
 struct parts {
     uint64_t spam, others;
 };
@@ -168,7 +168,7 @@ int nb_filter_find_spam(const struct nb_config *config, struct nb_verdict *verdi
     return 0;
 }
 
-/* What no probability reaches. */
+/* Log-odds that no probability reaches. */
 static const double LOG_ODDS_OF_CERTAINTY = NB_FILTER_LOG_ODDS_MOST + 0.5;
 
 double nb_filter_log_odds(double probability)
@@ -198,12 +198,12 @@ double nb_filter_shown_score(double log_odds, double required, double threshold,
     double score = round(nb_filter_score(log_odds, required, threshold) * scale) / scale;
     if (is_over)
         return fmax(score, required);
-    /* The largest number of so few digits that is below, also where `required` is shown with no
-     * more of them. */
+    /* The largest number with this many digits that is below `required`, even if `required` itself
+     * is shown with this many digits. */
     return fmin(score, (floor(required * scale + 1e-6) - 1) / scale) + 0.0; /* no -0.0 */
 }
 
-/* 1 as a threshold means never. */
+/* Whether a probability reaches a threshold; the threshold 1 means never. */
 static bool reaches(double probability, double threshold)
 {
     return threshold < 1 && probability >= threshold;
@@ -273,8 +273,8 @@ enum nb_filter_action nb_filter_action_of(const struct nb_config *config,
     return action == NB_FILTER_NO_ACTION ? action : action_of_label(config, spam->label, action);
 }
 
-/* Whether [filter] label_actions can be read, and names labels of spam. NB_INVALID says what not.
- */
+/* Checks that [filter] label_actions can be read and names only labels of spam. NB_INVALID: the
+ * message names the fault. */
 static int filter_check_label_actions(const struct nb_config *config, struct nb_error *error)
 {
     const char *list = config->filter_label_actions;
@@ -296,13 +296,13 @@ static int filter_check_label_actions(const struct nb_config *config, struct nb_
     return 0;
 }
 
-/* Puts `value`, in lower case, in the place of `mark` in `format`. */
+/* Makes the name of a model: `format` with `value`, in lower case, in place of `mark`. */
 static int put_name(const char *format, const char *mark, struct nb_string value,
                     const char *option, char model[NB_FILTER_MODEL], struct nb_error *error)
 {
     const char *place = strstr(format, mark);
     size_t before = (size_t)(place - format);
-    /* One byte more than fits tells that it is too long. */
+    /* Room for one byte more than a name may have, so that a name that is too long is noticed. */
     char name[NB_FILTER_MODEL + 1];
     int length = snprintf(name, sizeof name, "%.*s%.*s%s", (int)before, format,
                           (int)(value.length < sizeof name ? value.length : sizeof name),
@@ -322,7 +322,7 @@ int nb_filter_model(const struct nb_config *config, struct nb_string user,
     const char *format = config->filter_user_model;
     user = nb_filter_without_angles(user);
     if (strstr(format, "%u") == NULL || user.length == 0) {
-        (void)snprintf(model, NB_FILTER_MODEL, "%s", config->filter_model); /* 128 bytes at most */
+        (void)snprintf(model, NB_FILTER_MODEL, "%s", config->filter_model); /* at most 128 bytes */
         return 0;
     }
     return put_name(format, "%u", user, "user_model", model, error);

@@ -27,26 +27,26 @@ struct nb_string nb_filter_mail(struct nb_string body)
     struct nb_string mail = body;
     if (!takes(&mail, "From "))
         return body;
-    (void)takes(&mail, "X-Envelope-From:"); /* if they are there */
+    (void)takes(&mail, "X-Envelope-From:"); /* both are optional */
     (void)takes(&mail, "X-Envelope-To:");
     return mail;
 }
 
-/* Copies a text to one line of printable characters, what goes into replies that are lines: at most
- * `room` bytes with the NUL (at least 1). */
+/* Copies a text to one line of printable characters, for replies that consist of lines: at most
+ * `room` bytes (at least 1) with the NUL. */
 static void filter_copy_clean(struct nb_string from, char *to, size_t room)
 {
     size_t length = 0;
     for (size_t i = 0; i < from.length && length + 1 < room; i++) {
         unsigned char c = (unsigned char)from.bytes[i];
         if (c == '\r' || c == '\n')
-            continue; /* folded: what follows begins with a blank (RFC 5322, 2.2.3) */
+            continue; /* a folded field: the next line begins with a blank (RFC 5322, 2.2.3) */
         to[length++] = (char)(c < 0x20 || c == 0x7f ? ' ' : c);
     }
     to[length] = '\0';
 }
 
-/* The first field of a name; of length 0 when there is none. */
+/* Returns the first field of this name; of length 0 when there is none. */
 static struct nb_string find_field(const struct nb_config *config, struct nb_string mail,
                                    const char *wanted)
 {
@@ -78,13 +78,14 @@ void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string 
     }
 }
 
-/* Evidence below it is not worth a symbol: it changes the odds by less than 1.6 to 1. */
+/* Evidence below this is not worth a symbol, because it changes the odds by less than a factor of
+ * 1.6. */
 static const double LOG_ODDS_STRONG = 0.5;
 
 /* ---- texts -------------------------------------------------------------------------------------
  */
 
-/* A text that is written piece by piece; what does not fit is cut. */
+/* A text that is written piece by piece, and cut when it does not fit. */
 struct writing {
     char *to, *end; /* the last byte is for the NUL */
 };
@@ -93,7 +94,7 @@ static void write_bytes(struct writing *w, const char *bytes, size_t length)
 {
     size_t room = (size_t)(w->end - w->to);
     length = length < room ? length : room;
-    /* cppcheck-suppress uninitvar ; a number's text is written by nb_number_text_fixed */
+    /* cppcheck-suppress uninitvar ; nb_number_text_fixed writes the text of a number */
     memcpy(w->to, bytes, length);
     w->to += length;
     *w->to = '\0';
@@ -110,7 +111,7 @@ static struct writing write_description(struct nb_filter_symbol *symbol)
                             symbol->description + sizeof symbol->description - 1};
 }
 
-/* Adds a symbol, whose text is the caller's to fill. At most NB_FILTER_SYMBOLS of them. */
+/* Adds a symbol without texts, which the caller writes. A report has at most NB_FILTER_SYMBOLS. */
 static struct nb_filter_symbol *filter_add_symbol(struct nb_filter_report *report, const char *name,
                                                   double evidence)
 {
@@ -122,7 +123,7 @@ static struct nb_filter_symbol *filter_add_symbol(struct nb_filter_report *repor
     return symbol;
 }
 
-/* The fields of a mail as an administrator reads of them. */
+/* The names of the fields of a mail for an administrator. */
 static const struct {
     const char *symbol, *what;
 } FIELDS[NB_FIELDS] = {
@@ -139,15 +140,16 @@ static const struct {
     [NB_FIELD_NGRAM] = {"BAYES_PART_NGRAM", "Character 5-grams"},
 };
 
-/* The strongest tokens of a field that speak the way the field does, in the symbol's option. */
+/* Writes the strongest tokens of a field to the option of its symbol: those that speak for the same
+ * side as the whole field. */
 struct naming {
-    struct nb_filter_symbol *symbol; /* NULL: the field has none */
+    struct nb_filter_symbol *symbol; /* NULL: the field has no symbol */
     size_t length;
     uint64_t named;
     bool is_positive;
 };
 
-/* Whole tokens, with room for the comma before the next one. */
+/* Appends a token if it fits whole, with a comma before the next one. */
 static void name_token(struct naming *n, struct nb_string token)
 {
     char *option = n->symbol->option;
@@ -174,8 +176,8 @@ static void name_tokens(const struct nb_verdict *verdict, uint64_t most,
     }
 }
 
-/* By estimates that may be 0, tokens can make a label impossible, or both: then they tell nothing.
- */
+/* Limits log-odds that are infinite: estimates may be 0, so that tokens can make a label
+ * impossible. If they make both impossible (NaN), they say nothing: 0. */
 static double finite_log_odds(double evidence)
 {
     if (isnan(evidence))
@@ -194,7 +196,7 @@ static void describe(unsigned field, struct nb_filter_symbol *symbol)
     write_bytes(&w, symbol->option, strnlen(symbol->option, TOKENS)); /* fits */
 }
 
-/* What the fields of the mail add, where it is much. */
+/* Adds a symbol for each field of the mail that has much evidence. */
 static void add_evidence(const struct nb_verdict *verdict, double sign, uint64_t most,
                          struct nb_filter_report *report)
 {
@@ -212,8 +214,9 @@ static void add_evidence(const struct nb_verdict *verdict, double sign, uint64_t
             describe(field, namings[field].symbol);
 }
 
-/* Evidence speaks for the winner against the runner-up: 1 when it speaks for spam, -1 when against
- * it, 0 when both are spam, or neither: then it does not speak of spam. */
+/* Evidence speaks for the winner against the runner-up. Returns 1 if only the winner is spam, -1 if
+ * only the runner-up is spam, and 0 if both or neither are: then evidence says nothing about
+ * spam. */
 static int sign_of_evidence(const struct nb_config *config, const struct nb_verdict *verdict)
 {
     size_t best = verdict->best, second = verdict->size;
@@ -290,7 +293,7 @@ int nb_filter_status(const struct nb_filter_report *report, struct nb_buffer *ou
     return rc;
 }
 
-/* By the letter before the pattern. */
+/* The test patterns, by the letter before the common pattern. */
 static const struct {
     char first;
     bool is_variant;
@@ -320,7 +323,7 @@ bool nb_filter_find_test(const struct nb_config *config, struct nb_string mail,
         "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X";
     size_t most = (size_t)config->mail_bytes;
     const char *end = mail.bytes + (mail.length < most ? mail.length : most);
-    const char *at = mail.bytes + 1; /* behind the letter that makes it one of them */
+    const char *at = mail.bytes + 1; /* behind the letter that precedes the pattern */
     while (at < end && (at = memmem(at, (size_t)(end - at), PATTERN, sizeof PATTERN - 1)) != NULL) {
         if (take_test(at[-1], config->filter_test_patterns, action))
             return true;
@@ -337,7 +340,7 @@ void nb_filter_report_test(const struct nb_config *config, enum nb_filter_action
     report->note = ", test mail";
     report->status = action == NB_FILTER_NO_ACTION ? "ham" : "spam";
     report->probability = action == NB_FILTER_NO_ACTION ? 0 : 1;
-    /* For clients that look at the score and not at the action. */
+    /* Some clients look at the score and not at the action. */
     report->log_odds = action == NB_FILTER_REJECT ? nb_filter_log_odds_at(config->filter_reject)
                        : action == NB_FILTER_NO_ACTION
                            ? 0

@@ -19,7 +19,7 @@
 #include "server/mail/filter_report.h"
 #include "tokenizer/mail/mail_attached.h"
 
-/* The recipient, if there is one alone. */
+/* Returns the recipient if there is exactly one. */
 static struct nb_string only_recipient(const struct nb_request *request, const char *field)
 {
     size_t at = 0;
@@ -29,8 +29,8 @@ static struct nb_string only_recipient(const struct nb_request *request, const c
     return request->carrier->next_field(request, field, &at).bytes == NULL ? first : none;
 }
 
-/* The envelope of the mail as the request tells it, in the header fields of rspamd's protocol: IP,
- * Helo, From and, where it is one, Rcpt. Without any in SPAMC. The strings are the request's. */
+/* Returns the envelope of the mail from the header fields of rspamd's protocol: IP, Helo, From and,
+ * if there is only one, Rcpt. SPAMC has no envelope. The strings are borrowed from the request. */
 static struct nb_envelope filter_envelope(const struct nb_request *request)
 {
     const char *recipient_field = request->route->protocol->recipient_field;
@@ -42,7 +42,8 @@ static struct nb_envelope filter_envelope(const struct nb_request *request)
                                 .recipient = only_recipient(request, recipient_field)};
 }
 
-/* Of users with models of their own; one who cannot name one is asked for by nobody's name. */
+/* Counts the users who have models of their own, for the metrics. A user whose address makes no
+ * name of a model is not counted. */
 static void count_users(const struct nb_request *request, const struct nb_string *users,
                         size_t count)
 {
@@ -100,10 +101,10 @@ static void learning_free(void *user)
     free(learning);
 }
 
-/* One mail into the batch of a request that learns it, or several. */
+/* The parameters for adding mails to the batch of a request. */
 struct lesson {
     struct learning *learning;
-    const char *label; /* NULL: it is forgotten */
+    const char *label; /* NULL: the mail is forgotten */
     struct nb_string source;
     struct nb_envelope envelope;
 };
@@ -122,8 +123,8 @@ static int learn_mail(struct lesson *lesson, struct nb_string mail, struct nb_er
                           error);
 }
 
-/* The forward is not learned, nor is its envelope that of the mails. Of several, one that has
- * nothing to learn does not keep the others from it. */
+/* Learns the mails in a forward, but not the forward itself, and without its envelope, which is not
+ * theirs. A mail that has nothing to learn does not keep the others from being learned. */
 static int learn_attached(struct lesson *lesson, struct nb_string forward, struct nb_error *error)
 {
     struct learning *learning = lesson->learning;
@@ -162,7 +163,8 @@ static int make_batch(struct learning *learning, struct nb_string mail, const ch
     return is_forward ? learn_attached(&lesson, mail, error) : learn_mail(&lesson, mail, error);
 }
 
-/* Whether a field of the request says that the mail is a forward of those to be learned. */
+/* Sets *is to whether the header field Attached says that the mail is a forward of the mails to
+ * learn. */
 static int read_attached(const struct nb_request *request, bool *is, struct nb_error *error)
 {
     struct nb_string value = nb_string_trim(nb_request_field(request, "Attached"));
@@ -205,8 +207,8 @@ int nb_filter_learn(struct nb_request *request, struct nb_string mail, const cha
     return nb_request_submit(request, learning->batch, after, error);
 }
 
-/* Of several mails one that failed says more than others, and one that changed something more than
- * one that is unchanged. */
+/* Of several mails, one that failed counts more than the others, and one that changed something
+ * counts more than one that is unchanged. */
 const struct nb_receipt *nb_filter_receipt(const struct nb_request *request)
 {
     const struct learning *learning = request->state;

@@ -25,27 +25,27 @@
  * thread at a time. */
 struct nb_line_client {
     struct nb_request request; /* the first member: its `connection` is the client */
-    struct nb_work_job job;    /* in the pool's queue, or in that of the finished */
+    struct nb_work_job job;    /* in the pool's queue, or in the queue `finished` */
     struct nb_lines *lines;
     void *owner;
     int file;
     const struct sockaddr *address; /* borrowed */
     struct nb_line_head head;
-    struct nb_buffer input; /* head and body as they came */
-    struct nb_hold hold;    /* of the memory of `input` */
-    size_t received, sent;  /* bytes of the body, when it was released, and of the reply */
-    bool is_replying;       /* the reply is made; before, the request is being read */
+    struct nb_buffer input; /* head and body as received */
+    struct nb_hold hold;    /* the share of the budget for `input` */
+    size_t received, sent;  /* bytes of the body (set when `input` is freed), and of the reply */
+    bool is_replying;       /* the reply is complete; before, the request is being read */
     bool is_begun;          /* the request is counted, and must be ended */
     bool is_ended;          /* the client sends nothing more */
-    bool is_cut;            /* given up: a stop, or no reply may be sent */
-    atomic_uint parts;      /* of a wait: its handler has returned, its end has come */
+    bool is_cut;            /* given up, because of a stop or because no reply may be sent */
+    atomic_uint parts;      /* the parts of a wait that are over (end_part) */
 };
 
-/* How much is read at once, of the head and of the body, and how often in a row before other
+/* How many bytes of a head and of a body are read at once, and how often in a row before other
  * connections are served. */
 enum { HEAD_BYTES_AT_ONCE = 4096, BODY_BYTES_AT_ONCE = 64 * 1024, READS_AT_ONCE = 4 };
 
-/* The body, as far as it has come, without what follows it. */
+/* Returns the received part of the body, without bytes behind it. */
 static struct nb_string line_client_body(const struct nb_line_client *client)
 {
     size_t length = client->input.length - client->head.scanned;
@@ -64,14 +64,14 @@ static void begin(struct nb_line_client *client)
     client->is_begun = true;
 }
 
-/* Frees what was read; the body must not be needed any more. */
+/* Frees the received bytes; the body must not be needed any more. */
 static void line_client_release(struct nb_line_client *client)
 {
     if (client->input.bytes == NULL)
         return;
     client->received = line_client_body(client).length;
     nb_buffer_deinit(&client->input);
-    (void)nb_hold_set(&client->hold, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&client->hold, 0, NULL); /* reducing a hold never fails */
 }
 
 static void end(struct nb_line_client *client, unsigned status)
@@ -87,8 +87,8 @@ static void end(struct nb_line_client *client, unsigned status)
     client->is_begun = false;
 }
 
-/* Frees all that the client holds, and ends its request as one whose client has gone if it is not
- * answered. */
+/* Frees everything that the client holds. A request that was not answered ends as one whose client
+ * has gone. */
 static void line_client_deinit(struct nb_line_client *client)
 {
     if (client->is_begun)
@@ -99,8 +99,8 @@ static void line_client_deinit(struct nb_line_client *client)
 /* ---- the reply ---------------------------------------------------------------------------------
  */
 
-/* Sends what the socket takes of the reply. Returns 0 when all is out (the request has ended then),
- * NB_LINE_MORE, or NB_IO. */
+/* Sends as much of the reply as the socket takes. Returns 0 when everything was sent (then the
+ * request has ended), NB_LINE_MORE, or NB_IO. */
 static int line_client_send(struct nb_line_client *client)
 {
     const struct nb_buffer *bytes = &client->request.reply.body;
@@ -117,7 +117,7 @@ static int line_client_send(struct nb_line_client *client)
     return 0;
 }
 
-/* The reply is the failure. */
+/* Makes the failure the reply. */
 static void line_client_refuse(struct nb_line_client *client, const struct nb_error *error)
 {
     if (!client->is_begun)
@@ -130,7 +130,7 @@ static void line_client_refuse(struct nb_line_client *client, const struct nb_er
 /* ---- the request -------------------------------------------------------------------------------
  */
 
-/* The sender of the request. The strings are borrowed from the input. */
+/* Fills in the sender of the request. The strings are borrowed from the input. */
 static void find_sender(const struct nb_line_client *client, struct nb_sender *sender)
 {
     struct nb_string bytes = {client->input.bytes, client->input.length}, value;
@@ -145,7 +145,7 @@ static void find_sender(const struct nb_line_client *client, struct nb_sender *s
                             nb_line_head_field(&client->head, bytes, "Via").bytes != NULL;
 }
 
-/* What can be told from the head alone. */
+/* Checks what can be checked by the head alone. */
 static int check_head(struct nb_line_client *client, struct nb_error *error)
 {
     size_t most = (size_t)client->request.config->body_bytes;
@@ -158,7 +158,8 @@ static int check_head(struct nb_line_client *client, struct nb_error *error)
     return nb_request_check_access(&client->request, &sender, error);
 }
 
-/* What came of the body. Returns 0 when it is complete. */
+/* Checks the received part of the body. Returns 0 when the body is complete, NB_LINE_MORE, or an
+ * error. */
 static int check_body(const struct nb_line_client *client, struct nb_error *error)
 {
     size_t length = line_client_body(client).length;
@@ -178,7 +179,8 @@ static int check_body(const struct nb_line_client *client, struct nb_error *erro
                         (unsigned long long)client->head.length, length);
 }
 
-/* Takes up what was read. Returns 0 when the request is complete, NB_LINE_MORE, or an error. */
+/* Processes the received bytes. Returns 0 when the request is complete, NB_LINE_MORE, or an
+ * error. */
 static int advance(struct nb_line_client *client, struct nb_error *error)
 {
     int rc = 0;
@@ -218,8 +220,9 @@ static int read_piece(struct nb_line_client *client, struct nb_error *error)
     return 0;
 }
 
-/* Reads what there is, within a bound. Returns 0 when the request is complete, NB_LINE_MORE, NB_IO
- * when the connection is broken, or another code: the request is to be refused. */
+/* Reads the available bytes, up to READS_AT_ONCE pieces. Returns 0 when the request is complete,
+ * NB_LINE_MORE, NB_IO when the connection is broken, or another code, with which the request must
+ * be refused. */
 static int line_client_receive(struct nb_line_client *client, struct nb_error *error)
 {
     int rc = NB_LINE_MORE;
@@ -237,7 +240,7 @@ struct nb_lines {
     struct nb_server *server;
     int wake;
     struct nb_work_pool *pool;
-    pthread_mutex_t lock; /* of `finished`; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* guards `finished`; no other lock is taken while it is held */
     struct nb_job_queue finished;
 };
 
@@ -249,8 +252,8 @@ static struct nb_line_client *client_of(struct nb_work_job *job)
 /* ---- the carrier -------------------------------------------------------------------------------
  */
 
-/* A wait has two parts, which come in any order and on different threads: the handler returns, and
- * what it waits for ends. The second of the two puts the request back into the queue. */
+/* A wait has two parts, which end in any order and on different threads: the handler, and the work
+ * that it waits for. The part that ends last puts the request back into the queue. */
 static void end_part(struct nb_line_client *client)
 {
     if (atomic_fetch_add(&client->parts, 1) == 1)
@@ -300,7 +303,7 @@ static void finish(struct nb_line_client *client)
     nb_job_queue_add(&lines->finished, &client->job);
     pthread_mutex_unlock(&lines->lock);
     ssize_t written = write(lines->wake, &one, sizeof one);
-    (void)written; /* an eventfd that is full has woken the reader already */
+    (void)written; /* a full eventfd has woken the reader already */
 }
 
 static int call_handler(struct nb_line_client *client, struct nb_error *error)
@@ -330,7 +333,7 @@ static void work(struct nb_work_job *job)
     }
     int rc = call_handler(client, &error);
     if (rc == NB_WAIT) {
-        end_part(client); /* which may be freed from here on */
+        end_part(client); /* from here on the client may be freed */
         return;
     }
     if (rc < 0)

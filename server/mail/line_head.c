@@ -10,8 +10,8 @@
 /* ---- whose it is -------------------------------------------------------------------------------
  */
 
-/* Compares the beginning of `text` with `wanted` and moves on; NB_SNIFF_LINE: all of it is there.
- */
+/* Compares the beginning of `text` with `wanted` and moves `text` behind it. NB_SNIFF_LINE: `text`
+ * begins with all of it. */
 static enum nb_line_sniff take(struct nb_string *text, const char *wanted)
 {
     size_t length = strlen(wanted);
@@ -59,7 +59,7 @@ void nb_line_head_begin(struct nb_line_head *head, struct nb_string bytes)
     }
 }
 
-/* A number of at most `digits` digits; moves on behind it. */
+/* Reads a number of at most `digits` digits and moves `text` behind it. */
 static bool take_number(struct nb_string *text, size_t digits, uint64_t *number)
 {
     size_t i = 0;
@@ -70,11 +70,11 @@ static bool take_number(struct nb_string *text, size_t digits, uint64_t *number)
     return i > 0;
 }
 
-/* The version behind verb and greeting. */
+/* Reads the version, which follows the verb and the greeting. */
 static int read_version(struct nb_line_head *head, struct nb_string line, struct nb_error *error)
 {
     const struct nb_line_route *route = head->route;
-    assert(route != NULL); /* nb_line_sniff has said that it is one of the table */
+    assert(route != NULL); /* nb_line_sniff has found it in the table */
     size_t before = strlen(route->route.method) + strlen(route->protocol->greeting);
     struct nb_string text = nb_string_trim(nb_string_from(line, before));
     uint64_t major, minor = 0;
@@ -102,7 +102,7 @@ static bool is_named(struct nb_string line, const char *name)
 static struct nb_string text_of(struct nb_string line)
 {
     const char *colon = memchr(line.bytes, ':', line.length);
-    assert(colon != NULL); /* the caller has seen it */
+    assert(colon != NULL); /* the caller has checked it */
     size_t before = (size_t)(colon - line.bytes) + 1;
     return nb_string_trim(nb_string_from(line, before));
 }
@@ -144,7 +144,7 @@ static int check_bytes(struct nb_string line, struct nb_error *error)
     return 0;
 }
 
-/* Takes one line without its end. Returns 0 when the head is complete with it. */
+/* Takes one line without its line end. Returns 0 when this line completes the head. */
 static int take_line(struct nb_line_head *head, struct nb_string line, struct nb_error *error)
 {
     int rc = check_bytes(line, error);
@@ -194,7 +194,7 @@ struct nb_string nb_line_head_next(const struct nb_line_head *head, struct nb_st
     while (*at < head->scanned) {
         const char *start = bytes.bytes + *at;
         const char *end = memchr(start, '\n', head->scanned - *at);
-        assert(end != NULL); /* whole lines were scanned */
+        assert(end != NULL); /* only whole lines were scanned */
         struct nb_string line = {start, (size_t)(end - start)};
         *at += line.length + 1;
         if (is_named(line, name))

@@ -35,7 +35,7 @@ int nb_line_reply(struct nb_request *request)
     return nb_reply_with(request, 200, "text/plain");
 }
 
-/* Where SpamAssassin folds a line, and the most stars that it writes. */
+/* The length at which SpamAssassin folds a line, and the most stars that it writes. */
 enum { LINE_BYTES = 74, STARS_MOST = 50 };
 
 int nb_line_names(const struct nb_line_scan *scan, const char *separator, struct nb_buffer *out)
@@ -49,7 +49,8 @@ int nb_line_names(const struct nb_line_scan *scan, const char *separator, struct
     return rc;
 }
 
-/* npm's spamc takes a report in which a comma follows a digit or a capital for a list of names. */
+/* Replaces commas: if a comma follows a digit or a capital, npm's spamc mistakes the report for a
+ * list of names. */
 static void hide_commas(struct nb_buffer *out, size_t from)
 {
     for (size_t i = from; i < out->length; i++)
@@ -57,8 +58,8 @@ static void hide_commas(struct nb_buffer *out, size_t from)
             out->bytes[i] = ';';
 }
 
-/* Points, name and "WORD: text", as clients take rows apart. Of a part of the mail the row says how
- * many of the points are its own. */
+/* Appends a row: points, name and "WORD: text", in the form that clients parse. The row of a part
+ * of the mail also says how many of the points come from this part. */
 static int add_row(const struct nb_line_scan *scan, const struct nb_filter_symbol *symbol,
                    double points, struct nb_buffer *out)
 {
@@ -94,7 +95,8 @@ int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out)
 /* ---- the mail ----------------------------------------------------------------------------------
  */
 
-/* "tests=A,B", on lines of at most LINE_BYTES where that is possible. `used`: of the first one. */
+/* Appends "tests=A,B", on lines of at most LINE_BYTES if possible. The first line has `used` bytes
+ * already. */
 static int add_tests(const struct nb_line_scan *scan, size_t used, struct nb_buffer *out)
 {
     const struct nb_filter_report *report = &scan->report;
@@ -103,7 +105,7 @@ static int add_tests(const struct nb_line_scan *scan, size_t used, struct nb_buf
     for (size_t i = 0; i < report->symbol_count && rc == 0; i++) {
         size_t length = strlen(report->symbols[i].name) + 1;
         bool is_folded = i > 0 && used + length > LINE_BYTES;
-        used = is_folded ? 8 + length : used + length; /* a tab is as wide as that */
+        used = is_folded ? 8 + length : used + length; /* 8 is the width of the tab */
         rc = nb_buffer_printf(out, "%s%s%s", i > 0 ? "," : "", is_folded ? "\n\t" : "",
                               report->symbols[i].name);
     }
@@ -142,7 +144,7 @@ static int add_fields(const struct nb_line_scan *scan, struct nb_buffer *out)
 
 int nb_line_rewrite(const struct nb_line_scan *scan, struct nb_string mail, struct nb_buffer *out)
 {
-    /* The last one only when it is replaced. */
+    /* Fields to remove. The last one, Subject, is removed only when it is replaced. */
     static const char *const names[] = {
         "X-Spam-Flag",  "X-Spam-Checker-Version", "X-Spam-Level",   "X-Spam-Status",
         "X-Spam-Score", "X-Spam-Report",          "X-Bayes-Status", "Subject"};

@@ -23,7 +23,7 @@ enum nb_spamc_verb {
 };
 
 /* SPAMC/1.x, SpamAssassin's protocol between spamc and spamd (spamd/PROTOCOL), as spamd 4.0.1
- * answers it: what older clients do not expect is left out for them. */
+ * answers it: replies to older clients leave out what these do not expect. */
 /* Clients since 1.1 send header fields; since 1.2 they expect Content-length before a mail; since
  * 1.3 they take several fields. */
 enum { SENDS_FIELDS = 101, TAKES_LENGTH = 102, TAKES_FIELDS = 103 };
@@ -85,7 +85,7 @@ int nb_spamc_check(struct nb_request *request, struct nb_error *error)
     return nb_line_reply(request);
 }
 
-/* The reply of all verbs that answer with a text. 0 or NB_NO_MEMORY. */
+/* Makes the reply of a verb that answers with a text. Returns 0 or NB_NO_MEMORY. */
 static int answer(struct nb_request *request, const struct nb_line_scan *scan,
                   const struct nb_buffer *text)
 {
@@ -133,7 +133,7 @@ int nb_spamc_report(struct nb_request *request, struct nb_error *error)
 /* ---- PROCESS and HEADERS -----------------------------------------------------------------------
  */
 
-/* Puts the head before the mail, which is the reply so far. */
+/* Puts the head in front of the mail, which is the reply so far. */
 static int add_head(struct nb_request *request, const struct nb_line_scan *scan)
 {
     struct nb_buffer *mail = &request->reply.body, head = {NULL, 0, 0};
@@ -168,8 +168,9 @@ int nb_spamc_process(struct nb_request *request, struct nb_error *error)
 /* ---- TELL --------------------------------------------------------------------------------------
  */
 
-/* Where to learn, "local" or "remote" or both: local is the user's model, and remote, for spamd a
- * network to which spam is reported, what the model of all has learned. */
+/* Whether a field names a place for learning, "local" or "remote"; a field may name both. Local is
+ * the user's model. Remote is the common model; for spamd it is a network to which spam is
+ * reported. */
 static bool names(const struct nb_request *request, const char *field, const char *place)
 {
     struct nb_string text = nb_request_field(request, field);
@@ -181,7 +182,8 @@ static bool names(const struct nb_request *request, const char *field, const cha
     return false;
 }
 
-/* `field` is the line that says what was done, or "" for nothing. */
+/* Makes the reply to TELL. `field` is the line that says what was done, or "" if nothing was
+ * done. */
 static int answer_tell(struct nb_request *request, const char *field, struct nb_error *error)
 {
     if (nb_buffer_printf(&request->reply.body, STATUS_LINE "%s\r\n\r\n", field) != 0)
@@ -194,7 +196,7 @@ static bool is_of_spam(const struct nb_request *request)
     return nb_string_equals_nocase(nb_request_field(request, "Message-class"), "spam");
 }
 
-/* Whether the model of all has the mail under the label that the request names, or will have. */
+/* Whether the common model has the mail under the label in the request, or will have it. */
 static bool has_for_all(const struct nb_request *request, const struct nb_receipt *receipt)
 {
     bool is_learned = receipt->status == NB_LEARNED || receipt->status == NB_RELABELLED ||
@@ -203,7 +205,8 @@ static bool has_for_all(const struct nb_request *request, const struct nb_receip
     return is_learned && nb_filter_learned_for_all(request);
 }
 
-/* What was set or removed; a mail that was learned before is only reported. */
+/* Answers what was set or removed. A mail that was learned before is not set anew, only
+ * reported. */
 static int answer_set(struct nb_request *request, const struct nb_receipt *receipt,
                       struct nb_error *error)
 {
@@ -221,7 +224,7 @@ static int after_learning(struct nb_request *request, struct nb_error *error)
     const struct nb_receipt *receipt = nb_filter_receipt(request);
     bool is_set = names(request, "Set", "local");
     if (receipt->code == NB_NOT_FOUND && !is_set)
-        return answer_tell(request, "", error); /* it was not learned */
+        return answer_tell(request, "", error); /* the mail was never learned */
     if (receipt->code != 0)
         return nb_error_set(error, receipt->code, "%s", receipt->error.text);
     if (is_set)
@@ -248,7 +251,7 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
     const char *label = is_spam ? spam : config->filter_ham_label;
     int rc = nb_filter_learn(request, nb_filter_mail(request->body), is_set ? label : NULL,
                              after_learning, error);
-    /* There is no model: to forget a mail that was never learned succeeds. */
+    /* Without a model the mail was never learned: to forget it succeeds. */
     return rc == NB_NOT_FOUND && !is_set ? answer_tell(request, "", error) : rc;
 }
 
@@ -262,7 +265,7 @@ int nb_spamc_ping(struct nb_request *request, struct nb_error *error)
     return nb_line_reply(request);
 }
 
-/* The client waits for nothing but the close. */
+/* The client only waits for the close. */
 int nb_spamc_skip(struct nb_request *request, struct nb_error *error)
 {
     (void)error;
@@ -315,10 +318,10 @@ const struct nb_line_route *nb_line_route_table(size_t *count)
     return ROUTES;
 }
 
-/* RSPAMC/1.x, what rspamd spoke before HTTP; Exim's `variant=rspamd` still does. The reply is read
- * by Exim (src/spam.c of 4.96) with sscanf: "RSPAMD/1.3 0 EX_OK", "Metric: default; True; SCORE /
- * REQUIRED / REJECT", perhaps "Action: ..."; the rest up to the close is $spam_report. It takes the
- * mail for spam when SCORE reaches REQUIRED, and defers it when the reply is none of this. */
+/* RSPAMC/1.x, the protocol of rspamd before HTTP; Exim's `variant=rspamd` still uses it. Exim reads
+ * the reply (src/spam.c of 4.96) with sscanf: "RSPAMD/1.3 0 EX_OK", "Metric: default; True; SCORE /
+ * REQUIRED / REJECT", perhaps "Action: ..."; the rest up to the close is $spam_report. Exim takes
+ * the mail for spam when SCORE reaches REQUIRED, and defers it when the reply has another form. */
 static const char *line_routes_write_problem(struct nb_request *request, unsigned status,
                                              const char *detail)
 {
@@ -329,7 +332,7 @@ static const char *line_routes_write_problem(struct nb_request *request, unsigne
     return "text/plain";
 }
 
-/* Requests without header fields were never seen in this protocol. */
+/* In this protocol all known clients send header fields. */
 const struct nb_line_protocol nb_rspamc = {.protocol = {.door = "rspamd",
                                                         .is_for_mail = true,
                                                         .user_field = "Deliver-To",

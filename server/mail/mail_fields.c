@@ -6,8 +6,8 @@
 
 #include "core/base/string.h"
 
-/* A bare CR ends no line of a mail (RFC 5322, 2.3), but some readers take it for one. So lines are
- * looked at in pieces: each begins behind LF or behind a bare CR. */
+/* Returns the end of a piece. A bare CR ends no line of a mail (RFC 5322, 2.3), but some readers
+ * take it for a line end. So lines are examined in pieces, which begin behind LF or a bare CR. */
 static const char *piece_end(const char *at, const char *end)
 {
     while (at < end && *at != '\n' && !(*at == '\r' && (at + 1 == end || at[1] != '\n')))
@@ -15,13 +15,13 @@ static const char *piece_end(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* Control characters count for nothing in a name: some readers drop them. */
+/* Control characters in a name are ignored, because some readers drop them. */
 static bool is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 0x7F;
 }
 
-/* The first byte of the line that counts, or its end. */
+/* Returns the first byte of the line that is not ignored, or the end of the line. */
 static const char *skip_controls(const char *line, const char *end)
 {
     while (line < end && *line != '\n' && is_control(*line))
@@ -65,7 +65,7 @@ static int keep_line_end(const char *piece, const char *next, struct nb_buffer *
     return nb_buffer_append(out, "\n", 1);
 }
 
-/* Whether a piece goes on with what is before it: folded, the rest of a name, or a line end. */
+/* Whether a piece continues the one before it: a folded line, the rest of a name, or a line end. */
 static bool is_continued(const char *piece, const char *next, bool is_line, const char *colon)
 {
     bool is_blank = *piece == ' ' || *piece == '\t';
@@ -74,14 +74,15 @@ static bool is_continued(const char *piece, const char *next, bool is_line, cons
 }
 
 /* Copies the header without the listed fields; returns where the body (its blank line) begins, or
- * NULL without memory. Folded lines go with their field. */
+ * NULL without memory. Folded lines are dropped with their field. */
 static const char *copy_header(const struct nb_fields *fields, const char *piece, const char *end,
                                struct nb_buffer *out)
 {
-    const char *colon = NULL; /* of the field that is being dropped */
+    const char *colon = NULL; /* the colon of the field that is being dropped; NULL: none is */
     bool is_line = true;      /* the piece begins behind LF */
-    /* The first byte that counts of the piece that was looked up last. A piece before it has the
-     * same answer, and is not looked up: of many such pieces, each would be read to that byte. */
+    /* The first byte that is not ignored after the piece that was looked up last. Pieces before
+     * this byte have the same result and are not looked up again, because each look-up would read
+     * on to this byte. */
     const char *known = piece;
     while (piece < end) {
         const char *next = piece_end(piece, end);
@@ -101,7 +102,8 @@ static const char *copy_header(const struct nb_fields *fields, const char *piece
     return piece;
 }
 
-/* Behind an mbox "From " line, which has no end if there is nothing behind it. */
+/* Adds the lines of `text`, behind an mbox "From " line if there is one. That line has no line end
+ * if nothing follows it. */
 static int add_lines(const struct nb_buffer *text, bool is_crlf, struct nb_buffer *out)
 {
     if (text->length == 0)

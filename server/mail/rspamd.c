@@ -22,9 +22,9 @@
 #include "server/mail/filter_options.h"
 #include "server/mail/filter_request.h"
 
-/* The JSON of rspamd's protocol (rspamd 3.4: docs/developers/protocol.md, and what its clients were
- * seen to take): objects for symbols and messages, plain strings for header fields to be added,
- * numbers for numbers; anything else makes one client or another stop mail or let it pass. */
+/* The JSON of rspamd's protocol (rspamd 3.4: docs/developers/protocol.md, and observed behaviour of
+ * its clients): objects for symbols and messages, plain strings for header fields to be added,
+ * numbers for numbers. With any other form, some client stops mail or lets it pass. */
 static const char REJECTED[] = "Spam message rejected";
 static const char TRY_AGAIN[] = "The filter is not available, try again later";
 
@@ -36,14 +36,15 @@ static double scale(const struct nb_config *config, double log_odds)
     return nb_filter_score(log_odds, config->filter_required_score, config->filter_reject);
 }
 
-/* As clients compare it with required_score, and read it. */
+/* Returns the score as clients read it and compare it with required_score. */
 static double score_of(const struct nb_config *config, const struct nb_filter_report *report)
 {
     return nb_filter_shown_score(report->log_odds, config->filter_required_score,
                                  config->filter_reject, report->action == NB_FILTER_REJECT, 2);
 }
 
-/* Of a part of the mail how much of the score is its own, "+2.35"; and the tokens. */
+/* Writes the options of a symbol: for a part of the mail its share of the score, "+2.35", and its
+ * tokens. */
 static void emit_options(struct nb_emitter *e, const struct nb_config *config,
                          const struct nb_filter_symbol *symbol)
 {
@@ -94,7 +95,8 @@ static void emit_messages(struct nb_emitter *e, const char *message)
     nb_emit_close(e, '}');
 }
 
-/* The name of the field for a user's model: names of models are names of header fields, too. */
+/* Writes the name of the field for a user's model. Every name of a model is valid in the name of a
+ * header field. */
 static void emit_field_of(struct nb_emitter *e, const char *model)
 {
     char name[sizeof NB_FILTER_HEADER + NB_FILTER_MODEL];
@@ -116,8 +118,8 @@ static void emit_each(struct nb_emitter *e, const struct nb_buffer *each, bool i
     }
 }
 
-/* The header field of the verdict, and those of single users, in the place of all that the mail
- * brings of these names. */
+/* Writes the header field of the verdict and those of single users. They replace all fields of
+ * these names in the mail. */
 static void emit_milter(struct nb_emitter *e, const char *key,
                         const struct nb_filter_report *report, const struct nb_buffer *each)
 {
@@ -195,7 +197,7 @@ int nb_json_rspamd_unchanged(struct nb_buffer *out, const char *message_id, cons
 {
     char text[NB_FILTER_FIELD + 64];
     (void)snprintf(text, sizeof text, "<%s> has been already learned as %s, ignore it",
-                   message_id[0] != '\0' ? message_id : "undef", class_name); /* fits */
+                   message_id[0] != '\0' ? message_id : "undef", class_name); /* it fits */
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_member_text(&e, "error", text);
@@ -272,15 +274,15 @@ int nb_json_rspamd_auth(struct nb_buffer *out, const char *version, uint64_t upt
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    /* Without memory for the text, the status alone is sent. */
+    /* Without memory for the text, only the status is sent. */
     if (nb_json_rspamd_error(&request->reply.body, (int)status, detail) != 0)
         nb_buffer_deinit(&request->reply.body);
     return "application/json";
 }
 
-/* OpenSMTPD's filter and Haraka let a mail pass when they are told of an error without an action:
- * a mail that could not be judged must be tried again. One that is too large is refused, since it
- * would be tried again without end. */
+/* A mail that could not be judged must be tried again: the status is 503, with which the reply has
+ * an action. OpenSMTPD's filter and Haraka let a mail pass when an error has no action. A mail that
+ * is too large is refused, because it would be tried again without end. */
 static unsigned status_of(const struct nb_route *route, int code)
 {
     bool is_scan = route->role == NB_ROLE_CLASSIFY;
@@ -298,8 +300,8 @@ const struct nb_protocol nb_protocol_rspamd = {.door = "rspamd",
 /* ---- scanning ----------------------------------------------------------------------------------
  */
 
-/* Refuses a message that is named as a file or shared memory of this machine. Requests never
- * name files here, and without its body every mail would be judged as an empty one. */
+/* Refuses a request that names a file or shared memory of this machine as its message. bayesd reads
+ * no files for requests, and without a body every mail would be judged as an empty one. */
 static bool refuses(struct nb_request *request)
 {
     static const char *const fields[] = {"Shm", "File", "Path"};
@@ -347,7 +349,7 @@ static bool is_spam(const struct nb_request *request)
 
 static int after_commit(struct nb_request *request, struct nb_error *error)
 {
-    enum { ALREADY_REPORTED = 208 }; /* as rspamd has it */
+    enum { ALREADY_REPORTED = 208 }; /* the status that rspamd sends */
     const struct nb_receipt *receipt = nb_filter_receipt(request);
     struct nb_buffer *body = &request->reply.body;
     if (receipt->code != 0) {
@@ -432,7 +434,7 @@ int nb_route_rspamd_stat(struct nb_request *request, struct nb_error *error)
     if (rc == 0) {
         count_model(&info, config, &stat);
         nb_model_info_deinit(&info);
-    } else if (rc != NB_NOT_FOUND) { /* not yet trained: all zeros */
+    } else if (rc != NB_NOT_FOUND) { /* a model that is not yet trained: all zeros */
         return rc;
     }
     if (nb_json_rspamd_stat(&request->reply.body, &stat) != 0)
