@@ -44,7 +44,7 @@ static int remove_fields(SMFICTX *ctx, const struct nb_milter_mail *mail, json_t
         int nth = (int)json_integer_value(place);
         size_t present = nb_milter_mail_count(mail, name);
         if (strcasecmp(name, NB_MILTER_STATUS) == 0 || rc != MI_SUCCESS)
-            continue; /* nb_milter_answer_forged has removed those */
+            continue; /* nb_milter_answer_forged has removed these fields */
         if (nth == 0)
             rc = remove_all(ctx, name, present);
         else if ((size_t)nth <= present)
@@ -185,7 +185,7 @@ static const unsigned long CHANGES = SMFIF_ADDHDRS | SMFIF_CHGHDRS | SMFIF_QUARA
 
 /* One connection of a mail server. */
 struct session {
-    struct nb_milter_settings *settings; /* of the mail */
+    struct nb_milter_settings *settings; /* the settings with which the mail began */
     struct nb_milter_mail mail;
     bool can_skip;   /* the mail server allows to skip the rest of a body */
     bool is_skipped; /* this mail is not checked */

@@ -25,7 +25,7 @@ static int read_text(const char *path, struct nb_buffer *text, struct nb_error *
     if (rc == 0)
         text->length = fread(text->bytes, 1, NB_OPTION_LINES_MOST + 1, in);
     bool is_broken = ferror(in) != 0;
-    (void)fclose(in); /* was only read */
+    (void)fclose(in); /* the file was only read */
     if (rc != 0)
         return nb_error_no_memory(error);
     if (is_broken)
@@ -64,7 +64,7 @@ static int take_line(char *line, nb_option_taker *take, void *user, struct nb_er
     return take(user, name, value, error);
 }
 
-/* Reads the file into `text`, which is empty before and which the caller frees in any case, and
+/* Reads the file into `text`, which must be empty and which the caller frees in any case, and
  * passes its options to `take`, in their order. Returns 0; NB_INVALID with "FILE:LINE: " before the
  * message of `take`; NB_NOT_FOUND, NB_TOO_LARGE, NB_IO or NB_NO_MEMORY. */
 static int option_lines_read(const char *path, struct nb_buffer *text, nb_option_taker *take,
@@ -381,7 +381,8 @@ static int read_words(struct nb_milter_options *options, int argc, char **argv,
     return 0;
 }
 
-/* An option of the file: those of the command line but for --config, --help and --version. */
+/* Takes an option of the file. The names are those of the command line without --config, --help and
+ * --version. */
 static int take_named(void *user, const char *name, char *value, struct nb_error *error)
 {
     const struct option *option = LONG;
@@ -397,7 +398,7 @@ static int take_named(void *user, const char *name, char *value, struct nb_error
     }
     if (value == NULL || value[0] == '\0')
         return nb_error_set(error, NB_INVALID, "'%.80s' needs a value: %.80s = VALUE", name, name);
-    optarg = value; /* where the functions above look for it */
+    optarg = value; /* the functions above take the value from optarg */
     return take(user, option->val, error);
 }
 
@@ -415,7 +416,7 @@ static struct nb_milter_options defaults(void)
     };
 }
 
-/* The command line is read twice: to find the file, and to win over it. */
+/* The command line is read twice: first to find the file, then to override its options. */
 int nb_milter_options_read(int argc, char **argv, struct nb_milter_options *options,
                            struct nb_error *error)
 {

@@ -88,7 +88,7 @@ static bool same_token(const struct nb_buffer *a, const struct nb_buffer *b)
 
 static void name_if(bool has_changed, const char *name, struct nb_buffer *list)
 {
-    /* If memory is short, the log names fewer of them. */
+    /* If memory is short, the log names fewer options. */
     if (has_changed)
         (void)nb_buffer_printf(list, "%s%s", list->length > 0 ? "," : "", name);
 }

@@ -132,7 +132,8 @@ static void write_inet(const union address *address, char out[WHERE_BYTES])
     bool is_v6 = address->any.sa_family == AF_INET6;
     const void *binary =
         is_v6 ? (const void *)&address->v6.sin6_addr : (const void *)&address->v4.sin_addr;
-    (void)inet_ntop(address->any.sa_family, binary, host, sizeof host); /* there is room */
+    (void)inet_ntop(address->any.sa_family, binary, host,
+                    sizeof host); /* `host` has room for every address */
     (void)snprintf(out, WHERE_BYTES, "%s:%u@[%s]", is_v6 ? "inet6" : "inet",
                    (unsigned)ntohs(is_v6 ? address->v6.sin6_port : address->v4.sin_port), host);
 }
@@ -244,7 +245,7 @@ bool nb_milter_socket_knock(const char *where)
 }
 
 enum {
-    GRACE_SECONDS = 1, /* in which libmilter sends the last reply */
+    GRACE_SECONDS = 1, /* time for libmilter to send the last reply */
     LATE_MILLISECONDS = 100
 };
 
@@ -257,7 +258,7 @@ static struct {
     bool is_full;   /* the log has reported too many connections */
     size_t sessions;
     size_t checks;      /* mails that bayesd is being asked about */
-    uint64_t last_done; /* when the last of them was done, or the stop began */
+    uint64_t last_done; /* when the last check ended, or the stop began */
 } serving = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
 /* ---- counting -------------------------------------------------------------------------------- */
