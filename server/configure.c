@@ -170,7 +170,7 @@ struct changes {
     struct nb_buffer live, restart, unset; /* "[group] key, [group] key" */
 };
 
-/* Appends the name of an option; without memory the log names fewer of them. */
+/* Appends the name of an option. Without memory the log names fewer options. */
 static void add_name(struct nb_buffer *list, const struct nb_option *option)
 {
     (void)nb_buffer_printf(list, "%s[%s] %s", list->length > 0 ? ", " : "", option->group,
@@ -202,8 +202,8 @@ static void report(const struct changes *changes)
                (int)unset->length, unset->bytes);
 }
 
-/* A reload never opens a daemon that required tokens: a file that was emptied, or is half written
- * when it is read, looks like one without tokens. */
+/* A reload never lets a daemon stop requiring tokens: a token file that was emptied, or that is
+ * only half written when it is read, looks like a file without tokens. */
 static int check_still_asks(const struct nb_access *running, const struct nb_access *next,
                             struct nb_error *error)
 {
@@ -220,7 +220,8 @@ static int check_still_asks(const struct nb_access *running, const struct nb_acc
     return 0;
 }
 
-/* Puts `next`, the options of the sources, in force. Takes over its strings. */
+/* Puts the options in `next`, which were read from the sources, in force. Takes over its
+ * strings. */
 static int go_over(struct nb_server *server, struct nb_config *next, struct changes *changes,
                    struct nb_error *error)
 {

@@ -43,7 +43,7 @@ enum { STOP_POLL_NANOSECONDS = 5000000 };
 
 struct nb_serving {
     struct nb_server *server;
-    int sockets[NB_LISTEN_SOCKETS]; /* that listen */
+    int sockets[NB_LISTEN_SOCKETS]; /* the listening sockets */
     struct nb_connections *connections;
     struct nb_linger *linger;
     struct nb_connection_guard *guard;
@@ -200,7 +200,8 @@ static int join(struct nb_server *server, struct nb_error *error)
 
 static struct nb_metrics *make_metrics(const struct nb_server *server)
 {
-    static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* of both tables */
+    static const char *methods[ROUTES_MOST],
+        *patterns[ROUTES_MOST]; /* of the routes in both tables */
     size_t line_count;
     const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
     size_t count = server->route_count + line_count;
@@ -277,7 +278,7 @@ static int serve(struct nb_server *server, const struct nb_options *options,
     notify_end(signal > 0);
     nb_serve_stop(&serving);
     if (server->startup->socket[0] != '\0')
-        (void)unlink(server->startup->socket); /* or the next start does it */
+        (void)unlink(server->startup->socket); /* if this fails, the next start removes the file */
     return signal > 0 ? 0 : NB_DAEMON_ANEW;
 }
 
@@ -355,8 +356,8 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
     sigset_t signals;
     awaited_signals(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    (void)signal(SIGPIPE, SIG_IGN); /* a client that has gone is an error of write() */
-    (void)umask(0077);              /* the store is the daemon's own */
+    (void)signal(SIGPIPE, SIG_IGN); /* if the client has gone, write() fails instead */
+    (void)umask(0077);              /* only the daemon's user may read the store */
     server.routes = nb_route_table(&server.route_count);
     nb_configurations_begin(&server, first);
     server.metrics = make_metrics(&server);
@@ -372,7 +373,7 @@ static int serve_with(const struct nb_configuration *first, const struct nb_opti
     return rc;
 }
 
-/* Logs faults of the way in which the daemon was started. */
+/* Warns of mistakes in the way in which the daemon was started. */
 static void warn(const struct nb_options *options, const struct nb_configuration *first)
 {
     struct stat status;

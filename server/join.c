@@ -41,7 +41,7 @@ static int path_of(char path[PATH_ROOM], const char *directory, const char *name
  * Returns 0 or an errno. */
 static int spawn(const char *path, const char *const words[WORDS_MOST], int out, pid_t *process)
 {
-    char *vector[WORDS_MOST]; /* the same: the prototype is older than const */
+    char *vector[WORDS_MOST]; /* the same words: the prototype of posix_spawn is older than const */
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none, pipe;
@@ -49,7 +49,7 @@ static int spawn(const char *path, const char *const words[WORDS_MOST], int out,
     sigemptyset(&none);
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
-    /* These do not fail, or for invalid values only. */
+    /* These fail for invalid values only, if at all. */
     (void)posix_spawn_file_actions_init(&files);
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
@@ -123,8 +123,8 @@ int nb_join(const struct nb_engine_settings *settings, const struct nb_config *c
     struct nb_error why = {0};
     int bytes[2];
     pid_t process;
-    int rc = nb_nodes_announce(config,
-                               error); /* from now on no change is deleted that this node needs */
+    int rc = nb_nodes_announce(
+        config, error); /* from now on the changes that this node needs are not deleted */
     if (rc == 0)
         rc = nb_nodes_read_follow(config, &wanted.streams, error);
     if (rc == 0 && pipe2(bytes, O_CLOEXEC) != 0)
@@ -140,7 +140,7 @@ int nb_join(const struct nb_engine_settings *settings, const struct nb_config *c
                             strerror(failed));
     }
     rc = nb_engine_restore_node(settings, bytes[0], peer, &wanted, print_difference, stderr, &why);
-    close(bytes[0]); /* a client that still writes ends soon */
+    close(bytes[0]); /* if bayesc still writes, it ends soon */
     if (!reap(process) && (rc == NB_CORRUPT || rc == NB_INVALID)) /* the backup was cut off */
         rc = nb_error_set(&why, NB_IO, "bayesc could not fetch its store, and has said why");
     return rc == 0 ? 0 : nb_error_set(error, rc, "joining by %s: %s", peer, why.text);
@@ -160,7 +160,7 @@ static int hand_over(const struct nb_config *config, const char *fresh, struct n
     if (rc != 0 || nb_engine_open_existing(&settings, &from, &why) != 0)
         return rc;
     settings.directory = fresh;
-    rc = nb_engine_open(&settings, &to, error); /* it writes */
+    rc = nb_engine_open(&settings, &to, error); /* the hand-over writes to it */
     if (rc == 0)
         rc = nb_hand_over(from, to, &queued, &lost, error);
     if (rc == 0 && queued + lost > 0)
@@ -198,14 +198,15 @@ int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct 
     return rc;
 }
 
-/* Removes the old store, when the new one follows the stream and so has all changes. */
+/* Removes the old store. To be called when the new store follows the stream and so has all
+ * changes. */
 static void remove_old(struct nb_rejoin *r)
 {
     static const char *const names[] = {"data.mdb.old", "journal.old"};
     char path[PATH_ROOM];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (path_of(path, r->config->data, names[i], NULL) == 0)
-            (void)unlink(path); /* a file that stays only takes room */
+            (void)unlink(path); /* if it fails, the file only takes room */
     r->has_old = false;
 }
 
@@ -268,7 +269,7 @@ void nb_rejoin_stop(struct nb_rejoin *r)
 {
     if (r->child == 0)
         return;
-    (void)kill(r->child, SIGKILL); /* the next one clears what it leaves */
+    (void)kill(r->child, SIGKILL); /* the next process removes the files that it leaves */
     (void)reap(r->child);
     r->child = 0;
 }

@@ -40,16 +40,16 @@ static int run(const struct nb_options *options)
     nb_config_deinit(&config);
     if (rc == NB_DAEMON_ANEW && options->action == NB_ACTION_SERVE) {
         (void)execv("/proc/self/exe",
-                    options->arguments); /* the service manager sees one process */
+                    options->arguments); /* the process stays the same for the service manager */
         nb_log(NB_LOG_ERROR, "the program cannot be started again: %s", strerror(errno));
     }
     return rc == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Makes the GNU library give large memory back to the kernel when it is freed. By default its
- * threshold grows to 32 MiB as memory is freed, and it keeps such memory for each of many arenas.
- * Up to the same size, free memory at the end of an arena is kept: with the default of 128 KiB each
- * mail would take pages from the kernel and give them back. */
+/* Makes the GNU library give large blocks of memory back to the kernel when they are freed. By
+ * default the threshold for large blocks grows to 32 MiB as memory is freed, and each of many
+ * arenas keeps smaller blocks. Free memory at the end of an arena is kept up to the same size: with
+ * the default of 128 KiB each mail would take pages from the kernel and give them back. */
 static void give_memory_back(void)
 {
     enum { BYTES_OF_OWN_PAGES = 1 << 20 };

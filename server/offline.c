@@ -38,7 +38,7 @@ static int verify(const struct nb_config *config, struct nb_error *error)
     return rc;
 }
 
-/* Makes the store again from its ledger. */
+/* Rebuilds the store from its ledger. */
 static int rebuild(const struct nb_config *config, struct nb_error *error)
 {
     struct nb_engine_settings settings;
@@ -128,7 +128,8 @@ static int print_config(struct nb_config *config, struct nb_error *error)
 /* ---- tokens ------------------------------------------------------------------------------------
  */
 
-/* On standard error, because a program may read the token from standard output. */
+/* Says on standard error when the change takes effect, because a program may read the token from
+ * standard output. */
 static void say_when(void)
 {
     (void)fputs(
@@ -215,7 +216,7 @@ static int list_tokens(const struct nb_config *config, struct nb_error *error)
     for (size_t i = 0; i < tokens.count && rc == 0; i++) {
         const struct nb_token *token = &tokens.all[i];
         (void)printf("%-24s %-8s %-24s %s\n", token->name, nb_role_name(token->role),
-                     token->created, token->models); /* main checks stdout at the end */
+                     token->created, token->models); /* main checks standard output at the end */
     }
     nb_tokens_deinit(&tokens);
     return rc == NB_NOT_FOUND ? 0 : rc;

@@ -8,8 +8,9 @@
 
 static const struct {
     const char *name;
-    enum nb_action action; /* that the option chooses; NB_ACTION_SERVE: none */
-    size_t offset;         /* of the member of struct nb_options for its value; 0: it takes none */
+    enum nb_action action; /* the action that the option chooses; NB_ACTION_SERVE: none */
+    size_t
+        offset; /* offset of the member of struct nb_options for its value; 0: it takes no value */
 } OPTIONS[] = {
 #define VALUE(member) offsetof(struct nb_options, member)
     {"config", NB_ACTION_SERVE, VALUE(config)},
@@ -73,7 +74,7 @@ void nb_options_help(FILE *out)
         "Exit status: 0 all is well, 1 it failed (--verify, --rebuild, --restore: something "
         "differs), 2 the "
         "command line is wrong.\n",
-        out); /* what cannot be printed is seen by the reader */
+        out); /* if printing fails, the reader sees it */
 }
 
 /* --help and --version, the last of the actions, win over the other options on the line. */
@@ -93,8 +94,8 @@ int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb
         all[i] = (struct option){OPTIONS[i].name,
                                  OPTIONS[i].offset > 0 ? required_argument : no_argument, NULL, i};
     *options = (struct nb_options){.action = NB_ACTION_SERVE, .arguments = argv};
-    optind = 0; /* of glibc: begins anew, for tests that read several command lines */
-    opterr = 0; /* the message is ours */
+    optind = 0; /* restarts getopt_long of glibc, for tests that read several command lines */
+    opterr = 0; /* bayesd writes its own message */
     int option;
     while ((option = getopt_long(argc, argv, ":", all, NULL)) != -1) {
         const char *at = argv[optind - 1];

@@ -27,7 +27,8 @@ static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "le
 static const char *const EXPLAIN_QUERY[] = {"explain", "top", NULL};
 static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
-/* Each model has another threshold for a rate of false positives, so several models take none. */
+/* Without the parameter for a rate of false positives, because its threshold differs from model to
+ * model. */
 static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",
                                          "positive", "documents", "remember",  "top",     NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
@@ -39,13 +40,13 @@ static const char *const SAMPLE_QUERY[] = {"label", "length", "seed", "temperatu
 static const char *const DISTRIBUTION_QUERY[] = {"label", "limit", "interval", NULL};
 static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NULL};
 
-/* A row of the API: method, path below it, role, body, query, handler. */
+/* A row of the API: method, path, role, body, query, handler. */
 #define API(verb_, path, needed, takes, parameters, function)                                      \
     {                                                                                              \
         .method = (verb_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes,   \
         .query = (parameters), .handler = (function), .protocol = &nb_protocol_api                 \
     }
-/* The same for routes whose work takes long. */
+/* A row of the API whose work takes long. */
 #define LONG(verb_, path, needed, takes, parameters, function)                                     \
     {                                                                                              \
         .method = (verb_), .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_##takes,   \
@@ -58,7 +59,7 @@ static const char *const MAIL_QUERY[] = {"deliver-to", "shm", "file", "path", NU
         .query = SOURCE_QUERY, .handler = nb_route_quarantine_settle,                              \
         .protocol = &nb_protocol_api, .is_long = true, .verb = NB_QUARANTINE_##what                \
     }
-/* Lines that change nothing never wait for the writer. */
+/* A row for documents. Lines that change nothing never wait for the writer, so they are streams. */
 #define DOCUMENTS(path, needed, parameters, what)                                                  \
     {                                                                                              \
         .method = "POST", .pattern = (path), .role = NB_ROLE_##needed, .body = NB_BODY_DOCUMENTS,  \
@@ -101,11 +102,12 @@ static const struct nb_route ROUTES[] = {
          nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
     LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, COPY_QUERY, nb_route_copy_model),
-    /* As refit: one request may cause minutes of work. */
+    /* For the role admin, like refit: one request may cause minutes of work. */
     LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
     LONG("GET", "/v1/models/{model}/em", CLASSIFY, NONE, NO_QUERY, nb_route_em),
     LONG("POST", "/v1/models/{model}/em", ADMIN, NONE, NO_QUERY, nb_route_start_em),
-    /* Not `train`: it takes back documents of others without naming them. */
+    /* For the role admin, not train: an undo takes back documents of other clients without naming
+     * them. */
     LONG("POST", "/v1/models/{model}/undo", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_undo),
     LONG("GET", "/v1/models/{model}/undo", ADMIN, NONE, UNDONE_QUERY, nb_route_undone),
     LONG("GET", "/v1/models/{model}/sources", ADMIN, NONE, UNDONE_QUERY, nb_route_sources),
@@ -126,7 +128,7 @@ static const struct nb_route ROUTES[] = {
          nb_route_forget_document),
     LONG("POST", "/v1/models/{model}/documents/{id}/label", TRAIN, SETTINGS, SOURCE_QUERY,
          nb_route_label_document),
-    /* It shows the mail of others, so the role `classify` is not enough. */
+    /* The history shows the mail of others, so the role classify is not enough. */
     LONG("GET", "/v1/models/{model}/history", TRAIN, NONE, HISTORY_QUERY, nb_route_history),
     LONG("GET", "/v1/models/{model}/history/{id}", TRAIN, NONE, EXPLAIN_QUERY,
          nb_route_history_verdict),
