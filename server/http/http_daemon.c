@@ -25,14 +25,14 @@ static void on_message(void *user, const char *format, va_list arguments)
 {
     (void)user;
     char text[256];
-    (void)vsnprintf(text, sizeof text, format, arguments); /* cut lines are still lines */
+    (void)vsnprintf(text, sizeof text, format, arguments); /* a line that is cut is still useful */
     text[strcspn(text, "\n")] = '\0';
     nb_log(NB_LOG_DEBUG, "libmicrohttpd says=\"%s\"", text);
 }
 
 /* Whether the library closes a connection silently because of its input: it waited for a head, the
- * client is connected, and neither a time-out nor a stop explains the close. A line without a space
- * is such a head. */
+ * client is connected, and neither a time-out nor a stop explains the close. It does so, for
+ * example, for a head that is a line without a space. */
 static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection *held)
 {
     struct pollfd polled = {.fd = held->file, .events = POLLRDHUP};
@@ -67,8 +67,8 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 /* ---- start and stop -----------------------------------------------------------------------------
  */
 
-/* Connections above the option `connections`: those that the acceptor lets in beyond it, and a
- * reserve. */
+/* Connections of the library above the option `connections`: those that the acceptor admits beyond
+ * it, and a reserve. */
 enum { MORE_CONNECTIONS = 64 };
 
 static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads, bool is_tls)
@@ -82,8 +82,9 @@ static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads, b
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)config->timeout, NULL},
-        {MHD_OPTION_END, 0, NULL}, /* their number; one is no pool */
-        {MHD_OPTION_END, 0, NULL}, /* TLS */
+        {MHD_OPTION_END, 0,
+         NULL}, /* room for the number of threads; a single thread needs no pool */
+        {MHD_OPTION_END, 0, NULL}, /* room for the option of TLS */
         {MHD_OPTION_END, 0, NULL}};
     size_t next = 2;
     if (threads > 1)
@@ -129,7 +130,7 @@ void nb_http_take(struct nb_http *http, struct nb_connection *held)
 {
     struct nb_connection_name name = {.address = held->address, .held = held};
     held->http = http;
-    /* On failure the library has closed it. */
+    /* If this fails, the library has closed the file. */
     struct MHD_Daemon *daemon = held->is_tls ? http->tls : http->daemon;
     if (MHD_add_connection(daemon, held->file, &name.address.any, sizeof name) != MHD_YES)
         http->owner.closed(http->owner.user, held);
@@ -139,7 +140,8 @@ void nb_http_stop(struct nb_http **http)
 {
     if (*http == NULL)
         return;
-    nb_handshakes_end((*http)->handshakes); /* when the library stops nothing may be suspended */
+    nb_handshakes_end(
+        (*http)->handshakes); /* no connection may be suspended when the library stops */
     if ((*http)->tls != NULL)
         MHD_stop_daemon((*http)->tls);
     if ((*http)->daemon != NULL)

@@ -98,7 +98,8 @@ static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const cha
         i++;
     if (i == FIELDS)
         return MHD_YES;
-    bool is_worse = i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* keep a foreign one */
+    bool is_worse = i == SEC_FETCH_SITE &&
+                    nb_site_is_foreign(value); /* of several values, keep a foreign one */
     if (head->value[i] == NULL || is_worse)
         head->value[i] = value;
     head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;
@@ -125,19 +126,19 @@ static void measure_body(struct nb_http_call *call, const struct head *head)
 static const char *fault_of(const struct nb_http_call *call, const struct head *head)
 {
     const char *coding = head->value[TRANSFER_ENCODING];
-    /* A proxy in front may have used the other of two fields: a request that it forwards as one
-     * would be two here (RFC 9112, section 6.3). */
+    /* A proxy in front may have used the other one of two such fields. Then a request that it
+     * forwards as one would be two requests here (RFC 9112, section 6.3). */
     if (head->lengths > 1)
         return "one Content-Length or Transfer-Encoding is allowed, there are several";
-    /* The number by which the library marks an unknown length: it would wait for the end of the
-     * connection. The library refuses larger numbers. */
+    /* The library marks an unknown length by this number, and would wait for the end of the
+     * connection. It refuses larger numbers. */
     if (head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX)
         return "the Content-Length is no length that a body can have: the largest is "
                "18446744073709551614";
     if (head->hosts > 1) /* RFC 9112, 3.2 */
         return "one Host is allowed, there are several";
-    /* With a coding that the library does not know, it would take everything up to the end of the
-     * connection as the body, and pass it on undecoded. */
+    /* If the library does not know the coding, it takes everything up to the end of the connection
+     * as the body, and passes it on undecoded. */
     if (coding != NULL && strcasecmp(coding, "chunked") != 0)
         return "the only Transfer-Encoding that is taken is chunked";
     return NULL;
@@ -370,7 +371,8 @@ static int prepare_body(struct nb_http_call *call, const struct head *head, stru
     int rc = is_for_mail ? 0 : check_media(request, head, error);
     if (rc == 0)
         rc = nb_coding_read(head->value[CONTENT_ENCODING], &coding, error);
-    if (rc == 0 && is_for_mail && coding == NB_CODING_IDENTITY) /* newer clients send both */
+    if (rc == 0 && is_for_mail &&
+        coding == NB_CODING_IDENTITY) /* newer clients of rspamd send both fields */
         rc = nb_coding_read(
             MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Compression"),
             &coding, error);

@@ -165,7 +165,8 @@ static struct MHD_Response *make_response(struct nb_http_call *call)
     return response;
 }
 
-/* Where header fields go. Each function fails only for lack of memory. */
+/* The reply to which header fields are added, and whether all of them were. Adding one fails only
+ * for lack of memory. */
 struct fields {
     struct MHD_Response *response;
     bool is_complete;
@@ -231,7 +232,7 @@ static enum MHD_Result queue_reply(struct nb_http_call *call)
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_REPLY))
         return MHD_NO;
     assert(nb_reply_is_there(&call->request) && !call->is_queued);
-    if (reply->next == NULL) /* else the bytes taken are counted */
+    if (reply->next == NULL) /* of a stream, the pieces that the library takes are counted */
         call->sent = reply->has_spool ? nb_spool_length(&reply->spool) : reply->body.length;
     struct MHD_Response *response = make_response(call);
     if (response == NULL)
@@ -268,7 +269,7 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_OVER))
         return MHD_NO;
     assert(nb_reply_is_there(&call->request) && reply->content_type != NULL); /* a problem, */
-    assert(!reply->has_spool && reply->next == NULL);                         /* in memory */
+    assert(!reply->has_spool && reply->next == NULL); /* the reply is in memory */
     int length = snprintf(head, sizeof head,
                           "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
                           "Connection: close\r\n",
@@ -283,7 +284,7 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
     void *session = nb_http_session(call->request.connection);
     for (int i = 0; session != NULL && i < PARTS; i++)
         nb_tls_send(session, parts[i].iov_base, parts[i].iov_len);
-    if (session == NULL) /* a client that cannot take it has gone */
+    if (session == NULL) /* if the socket does not take the reply, the client has gone */
         (void)sendmsg(call->held->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     nb_buffer_deinit(&more);
     call->sent = reply->body.length;
@@ -440,7 +441,8 @@ static enum MHD_Result finish(struct nb_http_call *call)
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
-    if (request->again == NULL && nb_reply_is_there(request)) /* its phase is the next */
+    if (request->again == NULL &&
+        nb_reply_is_there(request)) /* no work is left: the phase of the reply is next */
         return queue_reply(call);
     if (phase_of(call) != NB_PHASE_WORK && !nb_connection_enter(call->held, NB_PHASE_WORK))
         return MHD_NO;

@@ -26,9 +26,10 @@ enum { EVENTS_AT_ONCE = 64 };
 struct nb_handshakes {
     pthread_t thread;
     int epoll;
-    int wake;             /* an eventfd: is_ending */
-    pthread_mutex_t lock; /* of the members below and the links of waiting connections; the library
-                             is called while it is held, and calls nothing here then */
+    int wake; /* an eventfd: is_ending */
+    pthread_mutex_t
+        lock; /* guards the members below and the links of waiting connections. The library is
+                 called while it is held, and calls no function of this module then */
     bool is_ending;
     struct nb_connection *waiting;
 };
@@ -76,11 +77,11 @@ static void wait_for_socket(struct nb_handshakes *h, struct nb_connection *held,
     pthread_mutex_unlock(&h->lock);
 }
 
-/* On the thread of the connection, which ends. */
+/* Ends the watch of a connection that is about to end. On the connection's thread. */
 static void forget(const struct nb_handshakes *h, struct nb_connection *held)
 {
-    /* A duplicate of the file may outlive it (http/net/connections.h), and then its entry in the
-     * epoll would, too. */
+    /* A duplicate of the file may outlive the connection (http/net/connections.h), and then the
+     * entry in the epoll would, too. */
     if (held->shaking.is_watched)
         (void)epoll_ctl(h->epoll, EPOLL_CTL_DEL, held->file, NULL);
     held->shaking.is_watched = false;
@@ -89,9 +90,8 @@ static void forget(const struct nb_handshakes *h, struct nb_connection *held)
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
-/* Only this thread resumes waiting connections, once for each event of a socket that is watched for
- * one event (EPOLLONESHOT), and a waiting connection cannot end: so no event refers to a connection
- * that is gone. */
+/* No event refers to a connection that has ended. Only this thread resumes waiting connections; a
+ * waiting connection cannot end; and a socket is watched for a single event (EPOLLONESHOT). */
 static void *handshakes_thread(void *user)
 {
     struct nb_handshakes *h = user;
@@ -155,7 +155,7 @@ void nb_handshakes_end(struct nb_handshakes *handshakes)
     h->is_ending = true;
     pthread_mutex_unlock(&h->lock);
     ssize_t written = write(h->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken it already */
+    (void)written; /* a full eventfd has woken the thread already */
     pthread_join(h->thread, NULL);
 }
 
@@ -225,7 +225,7 @@ const char *nb_http_certificate(struct nb_connection *held, struct MHD_Connectio
     if (!held->is_known) {
         held->is_known = true;
         if (nb_tls_client(held->configuration->tls, nb_http_session(connection), name))
-            held->certificate = strdup(name); /* without memory: no role by it */
+            held->certificate = strdup(name); /* without memory the certificate gives no role */
     }
     return held->certificate;
 }

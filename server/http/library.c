@@ -70,7 +70,7 @@ int nb_library_find(struct nb_error *error)
     void *found = dlsym(RTLD_NEXT, "MHD_queue_response");
     if (found == NULL)
         return nb_error_set(error, NB_IO, "the HTTP library lacks MHD_queue_response");
-    /* ISO C has no conversion of the one pointer to the other (dlsym(3)). */
+    /* ISO C cannot convert a pointer to an object into a pointer to a function (dlsym(3)). */
     memcpy(&nb_library_queue, &found, sizeof found);
     return 0;
 }
@@ -96,7 +96,8 @@ static const char *detail_of(unsigned status, bool is_body)
     }
 }
 
-/* Counts a refusal before there is a request; later it counts as the request's status. */
+/* Counts a refusal if there is no request yet; otherwise it is counted as the status of the
+ * request. */
 static void account(struct nb_connection *held, unsigned status, size_t length)
 {
     if (held->call != NULL) {

@@ -242,7 +242,7 @@ struct nb_grant nb_access_grant(const struct nb_access *access, const struct nb_
         grant.name = known->name;
         grant.models = known->models;
     }
-    if (peer->is_page) /* proof of the browser's user says nothing about the page */
+    if (peer->is_page) /* what proves the user of the browser says nothing about the page */
         return grant;
     if (peer->certificate != NULL && grant.role < access->certificate_role) {
         grant.role = access->certificate_role;

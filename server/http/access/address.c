@@ -71,7 +71,7 @@ void nb_address_print(const struct nb_address *address, char text[NB_ADDRESS_TEX
                        address->kind == NB_ADDRESS_FILE ? "socket" : "-");
         return;
     }
-    /* Neither fails: there is room for every address. */
+    /* Neither call fails: there is room for every address. */
     if (nb_address_is_v4(address))
         (void)inet_ntop(AF_INET, address->bytes + sizeof MAPPED, text, NB_ADDRESS_TEXT);
     else
@@ -92,7 +92,7 @@ bool nb_address_is_local(const struct nb_address *address)
 
 struct nb_address_range {
     struct nb_address address;
-    unsigned bits; /* of 128 */
+    unsigned bits; /* number of leading bits that count, of 128 */
 };
 
 static bool read_network(struct nb_string item, struct nb_address_range *network)
@@ -166,7 +166,8 @@ static bool find_user(struct nb_string item, uid_t *user)
         return false;
     memcpy(name, item.bytes, item.length);
     name[item.length] = '\0';
-    const struct passwd *entry = getpwnam(name); /* the main thread's alone */
+    const struct passwd *entry =
+        getpwnam(name); /* not thread-safe: only the main thread calls it */
     if (entry != NULL)
         *user = entry->pw_uid;
     return entry != NULL;

@@ -15,12 +15,12 @@ enum { SETS = 512, WAYS = 8, ID_BYTES = crypto_shorthash_siphashx24_BYTES, KEYS_
 
 struct bucket {
     unsigned char id[ID_BYTES]; /* hash of its key */
-    double level;               /* at the time `at` */
+    double level;               /* how full it was at the time `at` */
     uint64_t at;                /* nanoseconds; 0: the place is free */
 };
 
 struct nb_buckets {
-    pthread_mutex_t lock; /* of the buckets; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* guards the buckets; no other lock is taken while it is held */
     unsigned char secret[crypto_shorthash_siphashx24_KEYBYTES];
     struct bucket all[SETS][WAYS];
 };
@@ -44,8 +44,8 @@ void nb_buckets_free(struct nb_buckets **buckets)
     *buckets = NULL;
 }
 
-/* Finds the bucket of a key; NULL when it has none. *place is then the place for a new one: a free
- * place, or that of the least recently used bucket. */
+/* Finds the bucket of a key. If there is none, returns NULL and sets *place to the place for a new
+ * bucket: a free one, or that of the least recently used bucket. */
 static struct bucket *find(struct nb_buckets *buckets, struct nb_string key,
                            unsigned char id[ID_BYTES], struct bucket **place)
 {
@@ -72,7 +72,7 @@ static double level_of(const struct bucket *bucket, const struct nb_rate *rate, 
     return fmin(bucket->level + seconds * rate->per_second, rate->burst);
 }
 
-/* Returns the time until a bucket of this level has 1 above `floor`. */
+/* Returns the time until a bucket with this level has 1 more than `floor`. */
 static uint64_t wait_of(double level, const struct nb_rate *rate, double floor)
 {
     assert(rate->per_second > 0 && level <= rate->burst);
@@ -111,7 +111,7 @@ uint64_t nb_buckets_take(struct nb_buckets *buckets, const struct nb_string *key
     return longest;
 }
 
-/* How long nb_buckets_take would have to wait for one key; nothing is taken. */
+/* Returns how long nb_buckets_take would have to wait for one key, without taking anything. */
 static uint64_t buckets_wait(struct nb_buckets *buckets, struct nb_string key,
                              const struct nb_rate *rate, uint64_t now)
 {
@@ -143,13 +143,14 @@ bool nb_buckets_knows(struct nb_buckets *buckets, struct nb_string key, uint64_t
     return bucket != NULL;
 }
 
-/* How far the documents of one request may be ahead of the rate. */
+/* How far the documents of one request may be ahead of the rate, as time. */
 static const double AHEAD_SECONDS = 60;
 
 struct nb_limits {
-    struct nb_buckets *rates[NB_LIMITS]; /* owned, as are the others */
-    struct nb_buckets *failures;         /* by address */
-    struct nb_buckets *known;            /* pairs of an address and a token that was sent from it */
+    struct nb_buckets
+        *rates[NB_LIMITS];       /* the buckets of the rates; owned, like the other tables */
+    struct nb_buckets *failures; /* the failures of each address */
+    struct nb_buckets *known;    /* pairs of an address and a token that was sent from it */
 };
 
 struct nb_limits *nb_limits_new(void)

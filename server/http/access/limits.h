@@ -3,8 +3,9 @@
  * Limits how much a client may request in a time, and how often it may guess a token. The limits
  * live as long as the daemon, also across reloads of the configuration. Any thread.
  *
- * Rates are counted twice, by the client's address and by its token, and both must be kept. For an
- * IPv6 address the first 64 bits count, because one customer has at least these alone.
+ * Rates are counted twice, by the client's address and by its token, and both must be kept. Of an
+ * IPv6 address only the first 64 bits count, because every customer has at least one network of
+ * that size.
  *
  * A client that sends unknown tokens too often is refused for a while. A right token from its
  * address is refused, too, or the client would learn by trying which token is right. Exceptions:

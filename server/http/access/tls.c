@@ -18,7 +18,7 @@
 struct nb_tls {
     gnutls_certificate_credentials_t credentials;
     gnutls_priority_t priorities;
-    bool asks; /* requests certificates from clients */
+    bool asks; /* whether clients are asked for certificates */
 };
 
 /* ---- the files ---------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ static int check_file(const char *option, const char *path, struct nb_error *err
     if (file == NULL)
         return nb_error_set(error, NB_INVALID, "[tls] %s: cannot read %s: %s", option, path,
                             strerror(errno));
-    (void)fclose(file); /* it was only opened */
+    (void)fclose(file); /* the file was only opened */
     return 0;
 }
 
@@ -105,7 +105,7 @@ static int read_priorities(struct nb_tls *tls, const char *text, struct nb_error
                         wrong);
 }
 
-/* Options that need each other. */
+/* Checks options that need each other. */
 static int check_together(const struct nb_config *config, struct nb_error *error)
 {
     bool has_certificate = config->tls_certificate[0] != '\0', has_key = config->tls_key[0] != '\0';
@@ -178,7 +178,7 @@ static ssize_t pull(gnutls_transport_ptr_t user, void *bytes, size_t room)
 static ssize_t push(gnutls_transport_ptr_t user, const giovec_t *parts, int count)
 {
     struct nb_tls_socket *socket = user;
-    /* sendmsg does not change the parts, but its type does not say so. */
+    /* sendmsg does not change the parts, although its prototype has no const. */
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
                              .msg_iovlen = (size_t)count};
     return tell(socket, sendmsg(socket->file, &message, MSG_DONTWAIT | MSG_NOSIGNAL), true);
@@ -259,7 +259,7 @@ bool nb_tls_client(const struct nb_tls *tls, void *session, char name[NB_TLS_NAM
 
 void nb_tls_send(void *session, const void *bytes, size_t length)
 {
-    (void)gnutls_record_send(session, bytes, length); /* a client that does not take it has gone */
+    (void)gnutls_record_send(session, bytes, length); /* if this fails, the client has gone */
 }
 
 void nb_tls_end(void *session)

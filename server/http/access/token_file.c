@@ -15,7 +15,7 @@
 
 void nb_token_file_path(const struct nb_config *config, char path[NB_TOKEN_FILE_PATH])
 {
-    /* Both fit: the options have at most 4,095 bytes. */
+    /* Both paths fit: the options have at most 4,095 bytes. */
     if (config->tokens_file[0] != '\0')
         (void)snprintf(path, NB_TOKEN_FILE_PATH, "%s", config->tokens_file);
     else
@@ -138,7 +138,7 @@ int nb_token_file_read(const char *path, struct nb_tokens *tokens, struct nb_err
         rc = nb_error_errno(error, rc == NB_NO_MEMORY ? ENOMEM : errno, path);
     else
         rc = nb_token_file_parse((struct nb_string){text.bytes, text.length}, path, tokens, error);
-    (void)close(file); /* it was only read */
+    (void)close(file); /* the file was only read */
     nb_buffer_deinit(&text);
     return rc == NB_TOO_LARGE ? NB_INVALID : rc;
 }
@@ -163,7 +163,7 @@ int nb_token_file_print(const struct nb_tokens *tokens, struct nb_buffer *out)
 /* A file that is being replaced. */
 struct update {
     const char *path;
-    const char *name; /* behind the last "/" of it */
+    const char *name; /* the name of the file, behind the last "/" of `path` */
     int directory;    /* locked: one update at a time */
 };
 
@@ -186,7 +186,7 @@ static int open_directory(struct update *update, struct nb_error *error)
     if (flock(update->directory, LOCK_EX) == 0)
         return 0;
     int rc = nb_error_errno(error, errno, name);
-    (void)close(update->directory); /* it was only opened */
+    (void)close(update->directory); /* the directory was only opened */
     return rc;
 }
 
@@ -236,7 +236,7 @@ static int replace(const struct update *update, const struct nb_buffer *text,
         rc = nb_error_errno(error, errno, update->path);
         (void)unlinkat(update->directory, part, 0); /* best effort */
     }
-    (void)close(file); /* synced, or removed */
+    (void)close(file); /* the file was synced, or is removed */
     if (rc == 0 && fsync(update->directory) != 0)
         rc = nb_error_errno(error, errno, update->path);
     return rc;

@@ -38,7 +38,7 @@ static struct nb_string next_word(struct nb_string *line)
     return word;
 }
 
-/* Whether "%l" has a meaning, because the line matches many names. */
+/* Whether the line matches many names, so that "%l" has a meaning. */
 static bool is_of_many(struct nb_string key)
 {
     return key.length > 0 && key.bytes[0] == '@';
@@ -148,7 +148,7 @@ int nb_user_map_read(const char *path, struct nb_user_map **map, struct nb_error
             ? nb_user_map_parse((struct nb_string){text.bytes, text.length}, path, map, error)
             : nb_error_set(error, NB_INVALID, "[filter] user_map: %s: %s", path, strerror(failure));
     if (file >= 0)
-        (void)close(file); /* it was only read */
+        (void)close(file); /* the file was only read */
     nb_buffer_deinit(&text);
     return rc;
 }

@@ -48,7 +48,7 @@ int nb_refusal_read(long status, struct nb_string body, const char *url, struct 
 {
     json_t *problem = json_loadb(body.bytes != NULL ? body.bytes : "", body.length, 0, NULL);
     const char *detail = json_string_value(json_object_get(problem, "detail"));
-    if (detail == NULL) /* errors of rspamd's protocol */
+    if (detail == NULL) /* errors of rspamd's protocol have the member "error" */
         detail = json_string_value(json_object_get(problem, "error"));
     int code = is_damaged(status, detail) ? NB_DAMAGED : code_of(status);
     if (detail != NULL) {
@@ -87,7 +87,7 @@ int nb_access_token_read(const char *file, struct nb_buffer *token, struct nb_er
     if (in == NULL)
         return nb_error_set(error, NB_NOT_FOUND, "the token file %.200s cannot be opened", file);
     bool is_read = fgets(line, sizeof line, in) != NULL;
-    (void)fclose(in); /* was only read */
+    (void)fclose(in); /* the file was only read */
     size_t length = is_read ? token_length(line) : 0;
     if (length == 0)
         return nb_error_set(error, NB_INVALID, "the first line of %.200s is not a token", file);
@@ -132,14 +132,14 @@ struct nb_call {
     bool is_stopped;                       /* `give` or `take` of the request ended it */
     long status;
     long retry_after;  /* seconds that the reply asks to wait; 0: none */
-    size_t url_length; /* of the part that all requests share */
+    size_t url_length; /* length of the part of the URL that all requests share */
     char url[URL_MOST];
     char reason[CURL_ERROR_SIZE]; /* of libcurl's last failure */
 };
 
 int nb_call_setup(struct nb_error *error)
 {
-    json_object_seed(0); /* must not happen in two threads at once */
+    json_object_seed(0); /* must not be called in two threads at once */
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return nb_error_set(error, NB_IO, "libcurl cannot start");
     return 0;
@@ -326,7 +326,7 @@ static struct curl_slist *headers_of(const struct nb_call *call,
                       (struct nb_string){token->bytes, token->length});
     if (rc == 0 && call->target->after > 0) {
         (void)snprintf(after, sizeof after, "Bayesd-After: %" PRIu64,
-                       call->target->after); /* fits */
+                       call->target->after); /* it fits */
         rc = add_header(&list, after);
     }
     for (size_t at = 0; rc == 0 && at < request->headers.length;

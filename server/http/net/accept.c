@@ -37,11 +37,11 @@ struct link {
 struct client {
     struct link link; /* the first member */
     int file;
-    bool is_watched; /* by the epoll */
+    bool is_watched; /* the epoll watches it */
     bool is_tls;
     bool is_probe; /* it has a place only for a health check */
     uint64_t opened;
-    uint64_t since;         /* its last progress */
+    uint64_t since;         /* when it last made progress */
     uint64_t looked, bytes; /* for a line protocol: last speed check, and bytes received then */
     union nb_connection_address address;
     socklen_t address_length;
@@ -50,17 +50,18 @@ struct client {
 
 struct nb_acceptor {
     struct nb_acceptor_settings settings;
-    int sockets[NB_LISTEN_SOCKETS]; /* the settings' */
+    int sockets[NB_LISTEN_SOCKETS]; /* those of the settings */
     struct nb_lines *lines;
     pthread_t thread;
     int epoll;
-    int wake; /* an eventfd: lines are finished, or is_ending */
+    int wake; /* an eventfd: nb_lines_finished has a connection, or is_ending is set */
     atomic_bool is_ending;
     /* For the thread alone: */
-    struct link waiting;   /* waiting for the client, by their last progress */
-    struct link working;   /* working on a request */
+    struct link
+        waiting; /* connections that wait for the client, in the order of their last progress */
+    struct link working;   /* connections with a request that is worked on */
     uint64_t paused_until; /* no accepting before this time; 0: not paused */
-    bool is_starved;       /* it was paused and has not worked since */
+    bool is_starved;       /* accepting was paused, and has not succeeded since */
     uint64_t now;
     uint64_t body_rate, request_seconds; /* the options in force */
 };
@@ -102,7 +103,7 @@ static void drop(struct nb_acceptor *a, struct client *c, bool lingers)
 {
     nb_line_client_free(&c->line);
     unlink_client(c);
-    (void)watch(a, c, 0); /* fails for a client that is not watched */
+    (void)watch(a, c, 0); /* fails if the client is not watched */
     if (lingers)
         nb_linger_add(a->settings.linger, c->file);
     else
@@ -248,7 +249,7 @@ static bool listen_on(struct nb_acceptor *a, int action, int which)
 static void listen_again(struct nb_acceptor *a, int action)
 {
     for (int i = 0; i < NB_LISTEN_SOCKETS; i++)
-        (void)listen_on(a, action, i); /* tried once at the start */
+        (void)listen_on(a, action, i); /* this succeeded at the start */
 }
 
 static void pause_accepting(struct nb_acceptor *a)
@@ -276,7 +277,7 @@ static bool accept_one(struct nb_acceptor *a, int which)
         else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
             pause_accepting(a);
         else
-            return errno != EAGAIN; /* others are faults of the one connection (accept(2)) */
+            return errno != EAGAIN; /* other errors concern only this connection (accept(2)) */
         return false;
     }
     a->is_starved = false;
@@ -285,7 +286,9 @@ static bool accept_one(struct nb_acceptor *a, int which)
         c != NULL ? nb_connections_open(a->settings.connections, &client.address.any)
                   : NB_PLACE_MEMORY;
     client.is_tls = which == NB_LISTEN_TLS;
-    if (client.is_tls && place == NB_PLACE_PROBE) { /* its request is encrypted */
+    if (client.is_tls &&
+        place ==
+            NB_PLACE_PROBE) { /* its request is encrypted, so it cannot be recognized as a probe */
         nb_connections_close(a->settings.connections, &client.address.any);
         place = NB_PLACE_FULL;
     }
@@ -348,7 +351,7 @@ static void handle(struct nb_acceptor *a, const struct epoll_event *event)
     if (event->data.ptr == &a->wake) {
         uint64_t number;
         if (read(a->wake, &number, sizeof number) < 0)
-            number = 0; /* only empties it */
+            number = 0; /* reading only empties the eventfd */
         while ((c = nb_lines_finished(a->lines)) != NULL)
             go_on(a, c);
     } else if (c->line != NULL) {
@@ -380,7 +383,7 @@ static void *acceptor_thread(void *user)
 /* ---- start and stop ----------------------------------------------------------------------------
  */
 
-/* Closes and frees all; the thread does not run. */
+/* Closes and frees everything; the thread must not run. */
 static void dismantle(struct nb_acceptor **acceptor)
 {
     struct nb_acceptor *a = *acceptor;
@@ -435,7 +438,7 @@ void nb_acceptor_stop(struct nb_acceptor **acceptor)
         return;
     atomic_store(&a->is_ending, true);
     ssize_t written = write(a->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken it already */
+    (void)written; /* a full eventfd has woken the thread already */
     pthread_join(a->thread, NULL);
     dismantle(acceptor);
 }

@@ -26,11 +26,12 @@ enum {
     VACANT_LOOKS = 20,
     DRAIN_LOOKS = 400,
     LOST_SECONDS = 5,
-    SPARE_SECONDS = 1 /* that memory waits for another body: less than VACANT_LOOKS take */
+    SPARE_SECONDS =
+        1 /* how long memory is kept for another body; less than VACANT_LOOKS looks take */
 };
 
-/* A refused connection that the server still holds, as after too many query parameters, is shut
- * down after the time that lingering takes (connections.h). */
+/* The time after which a refused connection that the server still holds is shut down, for example
+ * after too many query parameters. It is the time that lingering takes (connections.h). */
 static const uint64_t OVER_NANOSECONDS = 5000000000u;
 
 static const uint64_t SECOND = 1000000000u;
@@ -40,7 +41,7 @@ struct guarded {
     struct guarded *before, *after;
     bool has_ended; /* the client sends nothing more */
     bool is_lost;   /* the server closed it without taking it over; already counted out */
-    uint64_t since; /* for the speed of the body: begin of the measurement ... */
+    uint64_t since; /* for the speed of the body: when the measurement began ... */
     uint64_t bytes; /* ... and how many bytes there were then */
 };
 
@@ -49,12 +50,12 @@ struct nb_connection_guard {
     struct nb_connections *connections;
     pthread_t thread;
     int epoll;
-    int wake;             /* an eventfd: there is something to watch, or is_ending */
-    pthread_mutex_t lock; /* of the members below and all `guarded`; the lock of the connections is
-                             taken while it is held */
+    int wake;             /* an eventfd: a connection has come, or is_ending is set */
+    pthread_mutex_t lock; /* guards the members below and all `guarded`; the lock of `connections`
+                             may be taken while it is held */
     bool is_ending;
-    bool sleeps;     /* until it is woken */
-    unsigned vacant; /* looks since a connection came or was there */
+    bool sleeps;     /* the thread sleeps until it is woken */
+    unsigned vacant; /* number of looks since there was last a connection */
     struct guarded *all;
 };
 
@@ -65,7 +66,7 @@ static void wake(struct nb_connection_guard *g)
 {
     uint64_t one = 1;
     ssize_t written = write(g->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken it already */
+    (void)written; /* a full eventfd has woken the thread already */
 }
 
 struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, bool is_tls,
@@ -85,7 +86,7 @@ struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, 
     if (guard->all != NULL)
         guard->all->before = one;
     guard->all = one;
-    /* Without memory for the watch, the time-out must suffice. */
+    /* If there is no memory for the watch, the connection ends by its time-out. */
     (void)epoll_ctl(guard->epoll, EPOLL_CTL_ADD, file, &event);
     pthread_mutex_unlock(&guard->lock);
     if (sleeps)
@@ -109,8 +110,8 @@ void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *he
     struct guarded *one = (struct guarded *)(void *)held;
     pthread_mutex_lock(&guard->lock);
     take_out(guard, one);
-    /* A duplicate may outlive the file (connections.h), and its events would arrive here. The call
-     * fails if the file was closed. */
+    /* A duplicate of the file may outlive it (connections.h), and then events of the duplicate
+     * would arrive here. The call fails if the file was closed. */
     (void)epoll_ctl(guard->epoll, EPOLL_CTL_DEL, held->file, NULL);
     if (!one->is_lost)
         nb_connections_close(guard->connections, &held->address.any);
@@ -170,7 +171,7 @@ static void look_at_time(struct nb_connection_guard *g, const struct nb_config *
             give_up(g, one, state,
                     "the head of the request took longer than [server] head_seconds");
         break;
-    case NB_PHASE_IDLE: /* the library ends it after `timeout` unless bytes come */
+    case NB_PHASE_IDLE: /* the library ends the connection after `timeout` unless bytes come */
         if (is_past(now, since, config->timeout + config->head_seconds))
             give_up(g, one, state,
                     "the head of the request took longer than [server] head_seconds");
@@ -189,7 +190,7 @@ static void look_at_time(struct nb_connection_guard *g, const struct nb_config *
         if (now > since && now - since > OVER_NANOSECONDS)
             (void)shutdown(one->held.file, SHUT_RDWR);
         break;
-    case NB_PHASE_WORK: /* the daemon's own time */
+    case NB_PHASE_WORK: /* no limit for the client while the daemon works */
     default:
         break;
     }
@@ -255,11 +256,12 @@ static void *guard_thread(void *user)
     pthread_mutex_lock(&g->lock);
     while (!g->is_ending) {
         g->vacant = g->all == NULL ? g->vacant + 1 : 0;
-        g->sleeps = g->vacant > VACANT_LOOKS; /* to wake it for each connection would be costly */
+        g->sleeps = g->vacant > VACANT_LOOKS; /* the thread keeps looking for a while, because
+                                                 waking it for each connection would be costly */
         int pause = g->sleeps ? -1 : LOOK_MILLISECONDS;
         pthread_mutex_unlock(&g->lock);
         if (poll(&polled, 1, pause) > 0 && read(g->wake, &number, sizeof number) < 0)
-            number = 0; /* only empties it */
+            number = 0; /* reading only empties the eventfd */
         const struct nb_configuration *in_force = nb_configurations_take(g->server);
         pthread_mutex_lock(&g->lock);
         look(g, &in_force->config);

@@ -25,15 +25,15 @@ enum { BUCKETS = 1024 }; /* as many addresses as there are connections by defaul
 
 struct address {
     struct address *next;
-    struct nb_address key; /* of a whole network, for IPv6 */
-    uint64_t count;        /* its connections; at least 1 */
+    struct nb_address key; /* address; for IPv6 that of the network */
+    uint64_t count;        /* its open connections; at least 1 */
 };
 
 struct nb_connections {
     struct nb_server *server;
     pthread_mutex_t lock; /* of the members below; no other lock is taken while it is held */
     uint64_t count;
-    struct address *buckets[BUCKETS]; /* kept without a limit too: a reload may set one */
+    struct address *buckets[BUCKETS]; /* kept even without a limit, because a reload may set one */
 };
 
 struct nb_connections *nb_connections_new(struct nb_server *server)
@@ -100,7 +100,7 @@ static enum nb_connection_place add_address(struct nb_connections *c,
             return NB_PLACE_MEMORY;
         **at = (struct address){.key = key};
     }
-    assert(most > 0); /* 0 stands for no limit, and limit_of has read it so */
+    assert(most > 0); /* limit_of has replaced 0, which stands for no limit */
     if ((*at)->count >= most)
         return NB_PLACE_ADDRESS;
     (*at)->count++;
@@ -249,7 +249,7 @@ static void *linger_thread(void *user)
         (void)poll(polled, count + 1, count > 0 ? 250 : -1); /* an error: try again */
         uint64_t number;
         if ((polled[0].revents & POLLIN) != 0 && read(l->wake, &number, sizeof number) < 0)
-            number = 0; /* only empties it */
+            number = 0; /* reading only empties the eventfd */
         pthread_mutex_lock(&l->lock);
         uint64_t now = nb_clock_monotonic();
         for (size_t i = l->count; i-- > 0;)
@@ -265,7 +265,7 @@ static void wake(struct nb_linger *l)
 {
     uint64_t one = 1;
     ssize_t written = write(l->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken it already */
+    (void)written; /* a full eventfd has woken the thread already */
 }
 
 int nb_linger_start(struct nb_linger **linger)

@@ -38,7 +38,8 @@ bool nb_site_is_foreign(const char *fetch_site)
         return false;
     struct nb_string site = nb_string_trim(nb_string_of(fetch_site));
     return !nb_string_equals_nocase(site, "same-origin") &&
-           !nb_string_equals_nocase(site, "none"); /* requested by the user, not by a page */
+           !nb_string_equals_nocase(site,
+                                    "none"); /* "none": the user made the request, not a page */
 }
 
 static bool is_localhost(const char *name)
@@ -54,7 +55,7 @@ bool nb_origin_is_named(const char *host, const char *names)
     enum { NAME_BYTES = 256 }; /* RFC 1035, 2.3.4: a name has at most 255 bytes */
     char name[NAME_BYTES];
     unsigned char address[sizeof(struct in6_addr)];
-    if (host == NULL || nb_list_has(names, "")) /* only * matches no name */
+    if (host == NULL || nb_list_has(names, "")) /* the empty name matches only "*" */
         return true;
     /* RFC 3986, 3.2.2: IP-literal = "[" address "]", else IPv4address or reg-name; then nothing, or
      * ":" and the digits of a port, possibly none (3.2.3). */
@@ -166,7 +167,7 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
     return take_place(request, false, error);
 }
 
-/* Bytes of URLs of nodes that a client gets; the URLs of hundreds are of no use. */
+/* Most bytes of the URLs of nodes that a client gets. It has no use for hundreds of URLs. */
 enum { URLS_MOST = 8192 };
 
 /* ---- role and models ----------------------------------------------------------------------------
@@ -228,7 +229,7 @@ int nb_request_check_model(struct nb_request *request, struct nb_string model,
     return rc != 0 ? rc : nb_request_check_follows(request, model, error);
 }
 
-/* Whether the path names a model or a network, which belong to a stream. */
+/* Whether the path names a model or a network; each of these belongs to a stream. */
 static bool names_model(const struct nb_request *request)
 {
     static const char *const below[] = {"/v1/models/", "/v1/networks/"};
@@ -243,7 +244,8 @@ static bool names_model(const struct nb_request *request)
 static int check_token(const struct nb_request *request, struct nb_error *error)
 {
     const struct nb_route *route = request->route;
-    if (strcmp(request->grant.models, "*") == 0) /* most tokens; also the grant without a token */
+    if (strcmp(request->grant.models, "*") ==
+        0) /* true for most tokens, and for a grant without a token */
         return 0;
     if (request->model.length > 0)
         return nb_request_check_name(request, request->model, error);

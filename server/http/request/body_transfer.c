@@ -28,10 +28,10 @@ struct nb_transfer {
     struct nb_splitter splitter;
     char *chunk;               /* decoded bytes, CHUNK_BYTES of room ... */
     struct nb_string decoded;  /* ... and the part of them not yet cut into lines */
-    uint64_t packed, unpacked; /* bytes that the decoder of lines took and gave */
-    struct nb_hold hold;       /* of the memory of bodies */
+    uint64_t packed, unpacked; /* bytes that the decoder of lines has taken and produced */
+    struct nb_hold hold;       /* the share of the budget for bodies */
     bool is_last_given;        /* the line after the last line feed was passed on */
-    struct nb_buffer piece;    /* for a pool: the last piece, ... */
+    struct nb_buffer piece;    /* for a pool: a copy of the last piece, ... */
     struct nb_string left;     /* ... and the rest of it */
 };
 
@@ -65,7 +65,7 @@ static void release(struct nb_request *request)
 {
     struct nb_transfer *t = request->transfer;
     nb_spare_give(&request->server->spare, &t->whole, nb_clock_monotonic());
-    (void)nb_hold_set(&t->hold, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&t->hold, 0, NULL); /* reducing a hold never fails */
 }
 
 /* Whether a pool works on the lines. */
@@ -87,7 +87,7 @@ static bool must_yield(const struct nb_request *request, uint64_t start)
     return !request->route->is_long && is_over(start);
 }
 
-/* Lets others use the thread. Requests on a pool need not yield. */
+/* Lets other requests use the thread. Requests on a pool need not yield. */
 static int yield(struct nb_request *request, struct nb_error *error)
 {
     return request->work != NULL ? NB_WAIT : nb_request_yield(request, error);
@@ -165,7 +165,7 @@ static void make_room(struct nb_request *request)
 
 static int take_left(struct nb_request *request, struct nb_error *error);
 
-/* Leaves `input` to a pool: it is copied and processed there in turns. */
+/* Leaves `input` to a pool: copies it; the pool processes the copy in turns. */
 static int leave_to(struct nb_request *request, struct nb_work_pool *pool, struct nb_string *input,
                     struct nb_error *error)
 {
@@ -197,11 +197,11 @@ static int take_whole(struct nb_request *request, struct nb_string *input, struc
             rc = count_memory(request, error);
     }
     if (rc != 0)
-        release(request); /* not kept while a slow client reads the error */
+        release(request); /* the memory is not kept while a slow client reads the error */
     return rc;
 }
 
-/* Takes the rest on a pool. NB_WAIT: the turn is over. */
+/* Processes the rest on a pool. NB_WAIT: the turn is over. */
 static int take_left(struct nb_request *request, struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;

@@ -30,7 +30,8 @@ void nb_budgets_limit(struct nb_budget *budgets, const struct nb_config *config)
         [NB_BUDGET_CLUSTERS] = config->cluster_memory,
     };
     for (unsigned kind = 0; kind < NB_BUDGETS; kind++) {
-        /* Set before there are threads, and not again: a refusal reads it at any time. */
+        /* `kind` is set only once, before there are other threads, because a refusal may read it at
+         * any time. */
         if (budgets[kind].kind != (enum nb_budget_kind)kind)
             budgets[kind].kind = (enum nb_budget_kind)kind;
         atomic_store(&budgets[kind].most, most[kind]);
@@ -66,7 +67,7 @@ static int refuse(const struct nb_budget *budget, struct nb_error *error)
     }
 }
 
-/* Adds unless the sum would exceed the limit. */
+/* Adds `extra` to the budget unless the sum would exceed the limit. Returns whether it did. */
 static bool add(struct nb_budget *budget, uint64_t extra)
 {
     uint64_t most = atomic_load(&budget->most), used = atomic_load(&budget->used);
@@ -109,7 +110,7 @@ static void free_spare(struct nb_spare *spare)
     free(spare);
 }
 
-/* Puts memory in its place and frees the memory that was there. */
+/* Keeps this memory and frees the memory that was kept before. */
 static void put(nb_spare_place *place, struct nb_spare *spare)
 {
     free_spare(atomic_exchange(place, spare));
@@ -159,17 +160,18 @@ void nb_spare_drop(nb_spare_place *place, uint64_t before)
         free_spare(spare);
 }
 
-/* Once there is a file, pieces of this size are written. */
+/* Once there is a file, bytes are written to it in pieces of this size. */
 enum { WRITE_BYTES = 256 * 1024 };
 
-/* Prefix of files that have a name for a moment. */
+/* Prefix of the names of files, which have a name only for a moment. */
 #define NAME ".bayesd-reply-"
 
 static void remove_left(DIR *folder)
 {
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         if (strncmp(entry->d_name, NAME, sizeof NAME - 1) == 0)
-            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* a file that stays does no harm */
+            (void)unlinkat(dirfd(folder), entry->d_name,
+                           0); /* if this fails, the remaining file does no harm */
     }
 }
 
@@ -184,7 +186,7 @@ int nb_spool_prepare(const char *directory, struct nb_error *error)
     if (folder == NULL)
         return nb_error_errno(error, errno, what);
     remove_left(folder);
-    (void)closedir(folder); /* was only read */
+    (void)closedir(folder); /* the folder was only read */
     return 0;
 }
 
@@ -214,8 +216,8 @@ uint64_t nb_spool_length(const struct nb_spool *spool)
     return spool->written + spool->tail.length;
 }
 
-/* Opens a file without a name; on file systems that cannot make one, a file whose name is removed
- * at once. */
+/* Opens a file without a name. On file systems that cannot do this, it opens a file and removes its
+ * name at once. */
 static int open_nameless(const char *directory)
 {
     int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -229,12 +231,12 @@ static int open_nameless(const char *directory)
     }
     file = mkostemp(path, O_CLOEXEC);
     if (file >= 0)
-        (void)unlink(path); /* a name that stays does no harm to the reply */
+        (void)unlink(path); /* if this fails, the remaining name does no harm to the reply */
     return file;
 }
 
-/* Opens the file. The folder may have been removed since the start: then it is made again. The
- * error is never "not found", which would blame the client. */
+/* Opens the file. Makes the folder again if it was removed since the start. The error is never "not
+ * found", which would blame the client. */
 static int open_file(struct nb_spool *spool, struct nb_error *error)
 {
     spool->file = open_nameless(spool->directory);
@@ -285,7 +287,8 @@ static int flush(struct nb_spool *spool, struct nb_error *error)
     return 0;
 }
 
-/* Whether the memory of `tail` is in the budget, or need not be. */
+/* Adjusts the hold to the memory of `tail`. Returns whether the budget has room for it, or it needs
+ * none. */
 static bool is_held(struct nb_spool *spool)
 {
     size_t size = spool->tail.capacity <= NB_SPOOL_FREE_BYTES ? 0 : spool->tail.capacity;

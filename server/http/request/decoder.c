@@ -60,7 +60,8 @@ void nb_decoder_free(struct nb_decoder **decoder)
     if (*decoder == NULL)
         return;
     if (uses_zlib(*decoder))
-        (void)inflateEnd(&(*decoder)->zlib);  /* an uninitialized stream is only an error code */
+        (void)inflateEnd(
+            &(*decoder)->zlib); /* for an uninitialized stream this only returns an error */
     (void)ZSTD_freeDStream((*decoder)->zstd); /* NULL is allowed */
     free(*decoder);
     *decoder = NULL;
@@ -100,7 +101,7 @@ static int pull_zlib(struct nb_decoder *d, struct nb_string *input, char *out, s
         }
     }
     *produced = done;
-    if (rc == Z_OK || rc == Z_BUF_ERROR) /* the latter: nothing more to do for now */
+    if (rc == Z_OK || rc == Z_BUF_ERROR) /* Z_BUF_ERROR: nothing more to do for now */
         return 0;
     *produced = 0;
     if (rc == Z_MEM_ERROR)

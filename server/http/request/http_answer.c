@@ -58,8 +58,8 @@ bool nb_reply_is_there(const struct nb_request *request)
     return request->reply.status != 0;
 }
 
-/* An object that answers a change ends with the place of the change in the stream, if it has one.
- * Without memory only the header field has it. */
+/* Adds the place of the change in the stream, if it has one, to the end of the object that answers
+ * the change. Without memory only the header field has the place. */
 static void add_number(const struct nb_request *request, const char *content_type,
                        struct nb_buffer *body)
 {
@@ -137,7 +137,7 @@ void nb_reply_deinit(struct nb_reply *reply)
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
-    /* A problem without its text would be no JSON. */
+    /* A problem that is cut off would not be JSON, so without memory the reply is withheld. */
     if (nb_json_problem(&request->reply.body, (int)status, detail) != 0)
         request->reply.is_withheld = true;
     return "application/problem+json";
@@ -215,7 +215,7 @@ static void write_log(const struct nb_request *request, const struct nb_request_
            (unsigned long long)(nanoseconds / 1000));
 }
 
-/* Logs it once: otherwise every verdict of that model would log it again. */
+/* Logs the warning only once: otherwise every verdict of that model would log it again. */
 static void tell_memory(struct nb_server *server)
 {
     struct nb_error what;

@@ -179,7 +179,7 @@ int nb_request_add_query(struct nb_request *request, char *name, size_t name_len
     if (*known == NULL) /* rspamd's clients send parameters that have no meaning here */
         return is_for_mail ? 0 : unknown_parameter(request, its_name, error);
     if (nb_request_query(request, *known).bytes != NULL || request->query_count == NB_QUERY_MOST)
-        return is_for_mail ? 0 /* the first one counts, as with header fields */
+        return is_for_mail ? 0 /* for mail software the first one counts, as with header fields */
                            : given_twice(*known, error);
     assert(request->query_count < NB_QUERY_MOST);
     request->query[request->query_count++] =

@@ -18,7 +18,7 @@
  */
 
 struct nb_scratch_pool {
-    pthread_mutex_t lock; /* innermost: nothing else is taken while it is held */
+    pthread_mutex_t lock; /* no other lock is taken while it is held */
     struct nb_scratch *free;
 };
 
@@ -122,7 +122,9 @@ void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_no
     nb_log_event(NB_LOG_INFO, "verdict", fields.list, fields.count);
 }
 
-enum { SUBJECT_MOST = 4096 }; /* bytes of the field that are decoded; fewer are kept */
+enum {
+    SUBJECT_MOST = 4096
+}; /* most bytes of the field that are decoded; the history keeps fewer */
 
 static struct nb_string field(const struct nb_request *request, const struct nb_document *document,
                               const char *name)

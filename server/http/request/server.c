@@ -42,7 +42,7 @@ int nb_configuration_new(struct nb_config *config, const struct nb_configuration
     return rc;
 }
 
-/* The count of holders is the only member that changes. */
+/* Returns the configuration for changing its count of holders, the only member that changes. */
 static struct nb_configuration *changeable(const struct nb_configuration *configuration)
 {
     union {

@@ -16,7 +16,7 @@
 #include "server/http/request/server.h"
 
 struct nb_work_pool {
-    pthread_mutex_t lock; /* of the queue and is_ending; not held while a job runs */
+    pthread_mutex_t lock; /* guards the queue and is_ending; not held while a job runs */
     pthread_cond_t news;
     struct nb_job_queue queue;
     bool is_ending;
@@ -135,8 +135,8 @@ int nb_request_check_cut(const struct nb_request *request, struct nb_error *erro
 bool nb_request_suspend(struct nb_request *request)
 {
     struct nb_server *server = request->server;
-    /* Counted before the flag is read: a stop sets the flag before it reads the count, so one of
-     * the two sees the other, and no wait begins unseen by a stop. */
+    /* The count rises before the flag is read, and a stop sets the flag before it reads the count.
+     * So at least one side sees the other, and no wait begins unnoticed by a stop. */
     atomic_fetch_add(&server->suspended, 1);
     if (atomic_load(&server->is_cutting)) {
         atomic_fetch_sub(&server->suspended, 1);
@@ -168,11 +168,12 @@ int nb_request_yield(struct nb_request *request, struct nb_error *error)
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = carry_on;
-    request_resume(request); /* it continues when this thread comes to it again */
+    request_resume(request); /* the request continues when its thread comes back to it */
     return NB_WAIT;
 }
 
-/* Whether any of its changes was made; gives the request their number. */
+/* Returns whether any change of the batch was made, and notes the number of the last one in the
+ * request. */
 static bool note_success(struct nb_request *request, const struct nb_batch *batch)
 {
     bool has_success = false;
@@ -219,18 +220,18 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
 /* ---- rounds ------------------------------------------------------------------------------------
  */
 
-/* The second to arrive does the rest: either the writer, when the batch is done, or the request,
- * when it waits or leaves. */
+/* The writer arrives when the batch is done, the request when it waits or leaves. Whoever arrives
+ * second does the rest: resumes the request, or frees the round. */
 enum round_state {
     ROUND_RUNS,
     ROUND_IS_OVER,    /* set by the writer */
     ROUND_IS_AWAITED, /* the request is suspended, and the writer resumes it */
-    ROUND_IS_LEFT,    /* the request has gone, and the writer frees */
+    ROUND_IS_LEFT,    /* the request has ended, and the writer frees the round */
 };
 
 struct nb_round {
     struct nb_server *server;
-    struct nb_request *request; /* borrowed; gone when the round is left */
+    struct nb_request *request; /* borrowed; no longer valid when the round is left */
     struct nb_batch *batch;     /* owned */
     bool had_changed;           /* earlier value of request->has_changed */
     atomic_int state;
@@ -248,7 +249,7 @@ static void on_round_over(struct nb_batch *batch, void *user)
     struct nb_round *round = user;
     count_down(round->server, batch);
     int before = atomic_exchange(&round->state, ROUND_IS_OVER);
-    /* While the request runs, round and request belong to its thread from here on. */
+    /* If the request still runs (ROUND_RUNS), the round belongs to its thread from here on. */
     if (before == ROUND_IS_AWAITED)
         request_resume(round->request);
     else if (before == ROUND_IS_LEFT)
@@ -334,11 +335,12 @@ static void run(struct nb_work_job *job)
     if (atomic_load(&request->server->is_cutting)) {
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     } else {
-        nb_engine_collect_number(&request->number); /* of any change that the work makes */
+        nb_engine_collect_number(
+            &request->number); /* the number of any change that the work makes */
         w->rc = w->work(request, &w->error);
         nb_engine_collect_number(NULL);
     }
-    if (w->rc == NB_WAIT) { /* other jobs first */
+    if (w->rc == NB_WAIT) { /* other jobs run first */
         nb_pool_add(w->pool, &w->job);
         return;
     }
@@ -416,7 +418,7 @@ int nb_catch_up_look(const struct nb_request *request, uint64_t number, struct n
 static int look(struct nb_request *request, struct nb_error *error)
 {
     uint64_t number = 0;
-    (void)nb_number_read_whole(request->after, &number); /* it was read before */
+    (void)nb_number_read_whole(request->after, &number); /* this succeeded before */
     return nb_catch_up_look(request, number, error);
 }
 
