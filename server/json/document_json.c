@@ -16,8 +16,9 @@
 #include "server/json/scan.h"
 #include "tokenizer/mail/mail_file.h"
 
-/* The values that a text may have for each document, and beside them. The latter number is above
- * the depth that jansson follows, so that a text that is nested too deep gets that error. */
+/* The most JSON values that a text may have: for each document, and in addition to them. The
+ * additional number is above jansson's limit of depth, so that a text that is nested too deep gets
+ * the error for its depth. */
 enum { VALUES_BESIDE = 4096, VALUES_PER_DOCUMENT = 40 };
 
 /* The members of a document, read by scan.c or by jansson. */
@@ -31,7 +32,7 @@ static bool has_content(const struct members *m)
     return m->given[NB_MEMBER_TEXT] || m->given[NB_MEMBER_MAIL] || m->given[NB_MEMBER_MAIL_BASE64];
 }
 
-/* Checks that the required members are there, and that none exclude each other. */
+/* Checks that the required members are there, and that no two members exclude each other. */
 static int check_members(const struct members *m, bool has_values, enum nb_verb verb,
                          struct nb_error *error)
 {
@@ -70,7 +71,8 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
  * Appends the bytes to `out`, which has room for them, so that pointers into it stay valid. */
 static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
-    assert(out->capacity - out->length >= text.length / 4 * 3); /* the caller has reserved it */
+    assert(out->capacity - out->length >=
+           text.length / 4 * 3); /* the caller has reserved the room */
     size_t length = 0;
     const char *fault = nb_base64_decode(text, (unsigned char *)out->bytes + out->length,
                                          out->capacity - out->length, &length);
@@ -246,7 +248,7 @@ int nb_json_document_read(struct nb_string line, enum nb_verb verb,
 static int read_names(const json_t *list, size_t most, struct nb_string *names,
                       struct nb_error *error)
 {
-    assert(json_is_array(list)); /* from_json has taken it as one */
+    assert(json_is_array(list)); /* from_json has checked that it is an array */
     size_t size = json_array_size(list);
     if (size == 0)
         return nb_error_set(error, NB_INVALID, "\"models\" must have at least one name");
@@ -311,7 +313,7 @@ void nb_json_document_deinit(struct nb_json_document *document)
 struct nb_json_body {
     bool is_batch;
     size_t size;
-    struct nb_flat_document *flat; /* owned; or NULL, and then: */
+    struct nb_flat_document *flat; /* owned; NULL: the members below are used */
     json_t *root;                  /* owned */
     const json_t *documents;       /* the array in `root`; NULL when it is not a batch */
 };

@@ -43,7 +43,7 @@ static inline char *room(struct nb_emitter *e, size_t length)
     return out->bytes + out->length;
 }
 
-/* Call it after bytes up to `end` were written. */
+/* Call it after writing bytes up to `end`. */
 static inline void wrote(struct nb_emitter *e, const char *end)
 {
     assert(end >= e->out->bytes && (size_t)(end - e->out->bytes) <= e->out->capacity);

@@ -23,7 +23,8 @@ static void emit_labels(struct nb_emitter *e, const struct nb_evaluation *evalua
     nb_emit_close(e, '}');
 }
 
-/* Writes the row of one true label. `*cell` is the next cell that is not zero, and is moved on. */
+/* Writes the row of one true label. `*cell` is the next cell that is not zero; it moves behind this
+ * row. */
 static void emit_confusion_row(struct nb_emitter *e, const struct nb_evaluation *evaluation,
                                size_t truth, size_t *cell, char **names)
 {

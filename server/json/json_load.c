@@ -62,7 +62,7 @@ int nb_json_load(struct nb_string text, size_t most_values, json_t **value, stru
     json_error_t fault;
     json_t *parsed = json_loadb(text.length == 0 ? "" : text.bytes, text.length,
                                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
-    /* jansson names the fault of a text, but may have no message when it gets no memory. */
+    /* jansson has a message for every fault of a text, but may have none when memory is short. */
     if (parsed == NULL &&
         (json_error_code(&fault) == json_error_out_of_memory || fault.text[0] == '\0'))
         return nb_error_no_memory(error);
@@ -82,7 +82,7 @@ const char *nb_json_type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
-/* Returns the allowed types for a message. */
+/* Returns the allowed types as words, for a message. */
 static const char *wanted(unsigned types)
 {
     if (types & NB_TYPE_STRING)

@@ -21,7 +21,7 @@ int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_err
 
 enum { NUMBER_BYTES = 32 }; /* -9223372036854775808, or 17 digits with an exponent, and a NUL */
 
-/* The places for the next item and for the text of the next number. */
+/* Where the next item and the text of the next number are stored. */
 struct reading {
     struct nb_string *item;
     char *number;

@@ -24,14 +24,15 @@ static char *digits_before(char *end, uint64_t value)
     return end;
 }
 
-/* Writes eight digits of a value below 10^8. It is split into two parts of four digits, four of two
- * and eight of one, side by side in 64 bits. */
+/* Writes eight digits of a value below 10^8. Splits the value into two parts of four digits, then
+ * four of two digits, then eight of one digit, side by side in 64 bits. */
 static void put_eight(char to[8], uint64_t value)
 {
     uint64_t fours = value / 10000 | (value % 10000) << 32;
-    uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007F; /* by 100, of up to 9999 */
+    uint64_t hundreds =
+        fours * 10486 >> 20 & 0x0000007F0000007F; /* both parts / 100; exact up to 9999 */
     uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* by 10, of up to 99 */
+    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* all four parts / 10; exact up to 99 */
     uint64_t ones = tens | (twos - 10 * tens) << 8 | 0x3030303030303030;
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     ones = __builtin_bswap64(ones);
@@ -124,9 +125,9 @@ static uint64_t significant(double value, int *exponent10)
     return digits;
 }
 
-/* Like significant, for a value in [1e-290, 1e-15), whose products do not fit into 128 bits: the
- * first 128 bits of each are kept. The error is below LOST units of the last bit. Returns false if
- * the rounding depends on that error, about once in 2^60 values. */
+/* Like significant, for a value in [1e-290, 1e-15), whose products do not fit into 128 bits: only
+ * the first 128 bits of each product are kept. The error is below LOST units of the last bit.
+ * Returns false if the rounding depends on that error, about once in 2^60 values. */
 static bool significant_of_small(double value, uint64_t *digits, const int *exponent10)
 {
     enum { STEP = 27, LOST = 64 };
@@ -135,7 +136,7 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
     nb_u128 product = (nb_u128)((bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52) << 75;
     int exponent = (int)(bits >> 52) - 1075;
     int power = DIGITS - 1 - *exponent10;
-    exponent += power - 75; /* the powers of 2 in those of 10 */
+    exponent += power - 75; /* the powers of 2 that the powers of 10 contain */
     for (int left = power; left > 0; left -= STEP) {
         uint64_t factor = powers_of_5[left < STEP ? left : STEP];
         int leading = __builtin_clzll(factor);
@@ -152,7 +153,8 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
     return rest >= half || rest + LOST < half;
 }
 
-/* Also returns false if the value has a single digit, after which printf writes no point. */
+/* Finds the digits by significant_of_small. Returns false if that does, or if the value has a
+ * single digit, after which printf writes no point. */
 static bool small_digits(double value, uint64_t *digits, int *exponent10)
 {
     const uint64_t limit = 100000000000000000; /* 10^17 */
@@ -167,8 +169,8 @@ static bool small_digits(double value, uint64_t *digits, int *exponent10)
     return is_known && *digits % (limit / 10) != 0;
 }
 
-/* Lays out the first `count` digits as printf's %g does, but always with a point. The other digits,
- * of DIGITS + 1, are 0. Returns the end. */
+/* Writes the first `count` of DIGITS + 1 digits as printf's %g does, but always with a point. The
+ * other digits are 0. Returns the end. */
 static char *lay_out(char *to, const char *digits, int count, int exponent)
 {
     if (exponent < -5) {
@@ -210,7 +212,7 @@ static char *print_double(char *to, double value, int precision)
     return to + length;
 }
 
-/* Whether the magnitude is a whole number of at most 15 digits; then sets *number. */
+/* Whether the magnitude is a whole number of at most 15 digits. If so, sets *number to it. */
 static bool is_whole(double magnitude, uint64_t *number)
 {
     if (!(magnitude < 1e15))
@@ -255,23 +257,23 @@ char *nb_number_text_double(char *to, double value)
 /* ---- decimals of few places -------------------------------------------------------------------
  */
 
-/* Short decimals are tried with these numbers of places before the digits are computed. */
+/* Numbers of decimal places with which a short decimal is tried before the digits are computed. */
 static const struct {
     unsigned places;
     double unit;  /* 10^places */
-    double least; /* smaller values, except 0, have an exponent */
+    double least; /* smaller values, except 0, are written with an exponent */
     double most;
 } FORMS[] = {{4, 1e4, 1e-4, 1e9}, {9, 1e9, 1e-4, 1e5}};
 
-/* Sets *units if the value is the double nearest to *units / unit. The decimal has less than 15
- * digits then, so that no other decimal of so many digits reads as the same double. */
+/* Sets *units if the value is the double nearest to *units / unit. Then the decimal has fewer than
+ * 15 digits, so no other decimal of so many digits reads as the same double. */
 static bool in_units(double value, size_t form, int64_t *units)
 {
     if (!(fabs(value) < FORMS[form].most) || (value != 0 && fabs(value) < FORMS[form].least))
         return false;
     *units = (int64_t)(value * FORMS[form].unit + copysign(0.5, value));
     double nearest = (double)*units / FORMS[form].unit;
-    return memcmp(&nearest, &value, sizeof value) == 0; /* -0 is not */
+    return memcmp(&nearest, &value, sizeof value) == 0; /* false for -0 */
 }
 
 /* Writes a number given in units of 10^-places: its whole part and at least `least` decimals. */
@@ -313,7 +315,7 @@ char *nb_number_text_fixed(char *to, double value, unsigned decimals, bool has_p
     if (signbit(value) || has_plus)
         *to++ = signbit(value) ? '-' : '+';
     if (!(fabs(value) < 1e9))
-        return to + snprintf(to, NB_NUMBER_TEXT - 1, "%.4g", fabs(value)); /* fits */
+        return to + snprintf(to, NB_NUMBER_TEXT - 1, "%.4g", fabs(value)); /* it fits */
     return write_units(to, rounded(value, decimals), decimals, decimals);
 }
 

@@ -199,7 +199,7 @@ int nb_scan_batch_next(const char **at, const char *end, bool first)
     return first || take(at, end, ',') ? 1 : -1;
 }
 
-/* Writes the character that the escape at `at`, which is valid, stands for. */
+/* Writes the character for the valid escape at `at`. */
 static char *put_meaning(char *to, const char *at, const char *end)
 {
     static const char from[] = "bfnrt\"\\/";
@@ -267,8 +267,9 @@ static inline bool decode_four(const unsigned char *four, unsigned char *out)
 
 #ifdef __SSE2__
 
-/* Returns which bytes are digits from `first` to `last`, and adds to each what makes it its value.
- * Without sixteen digits at once, learning mails in batches of JSON has 3.2 % more instructions. */
+/* Returns a mask of the bytes from `first` to `last`, and adds `added` to these bytes in *sum,
+ * which turns a digit into its value. Without decoding sixteen digits at once, learning mails in
+ * batches of JSON takes 3.2 % more instructions. */
 static inline __m128i add_range(__m128i sixteen, char first, char last, char added, __m128i *sum)
 {
     __m128i from = _mm_cmpgt_epi8(sixteen, _mm_set1_epi8((char)(first - 1)));
@@ -285,14 +286,16 @@ static inline __m128i add_one(__m128i sixteen, char digit, char added, __m128i *
     return same;
 }
 
-/* Writes six bytes, of which the first is on top, and two zeros. */
+/* Writes the upper six bytes of `six`, the highest one first, and the two others, which are
+ * zeros. */
 static inline void put_six(unsigned char *out, int64_t six)
 {
     uint64_t bytes = htobe64((uint64_t)six);
     memcpy(out, &bytes, sizeof bytes);
 }
 
-/* Sixteen digits make twelve bytes; fourteen are written. False if one of them is no digit. */
+/* Decodes sixteen digits to twelve bytes; writes fourteen. Returns false if one of them is no
+ * digit. */
 static inline bool decode_sixteen(const unsigned char *digit, unsigned char *out)
 {
     __m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)digit);
@@ -305,8 +308,10 @@ static inline bool decode_sixteen(const unsigned char *digit, unsigned char *out
     if (_mm_movemask_epi8(are_digits) != 0xFFFF)
         return false;
     __m128i first = _mm_slli_epi16(_mm_and_si128(values, _mm_set1_epi16(0xFF)), 6);
-    __m128i twelve = _mm_or_si128(first, _mm_srli_epi16(values, 8)); /* bits, of two digits */
-    __m128i three = _mm_madd_epi16(twelve, _mm_set1_epi32(1 << 16 | 1 << 12)); /* bytes, of four */
+    __m128i twelve =
+        _mm_or_si128(first, _mm_srli_epi16(values, 8)); /* 12 bits from each two digits */
+    __m128i three = _mm_madd_epi16(
+        twelve, _mm_set1_epi32(1 << 16 | 1 << 12)); /* 3 bytes from each four digits */
     __m128i six =
         _mm_or_si128(_mm_slli_epi64(three, 40), _mm_slli_epi64(_mm_srli_epi64(three, 32), 16));
     put_six(out, _mm_cvtsi128_si64(six));
@@ -314,8 +319,8 @@ static inline bool decode_sixteen(const unsigned char *digit, unsigned char *out
     return true;
 }
 
-/* Decodes sixteen digits at once until there is another byte. `out` has room for two bytes more
- * than the digits make. Returns the number of digits. */
+/* Decodes sixteen digits at a time, up to the first byte that is no digit. `out` has room for two
+ * bytes more than the digits make. Returns the number of digits. */
 static size_t decode_digits(const unsigned char *at, size_t left, unsigned char *out, size_t room)
 {
     size_t digit_count = 0;
@@ -340,8 +345,9 @@ static size_t decode_digits(const unsigned char *at, size_t left, unsigned char 
 
 #endif
 
-/* Decodes groups of four digits, and skips white space between the groups. At the first other byte,
- * in valid text the padding, the library takes over, as if the text began there. */
+/* Decodes groups of four digits, and skips white space between the groups. From the first other
+ * byte on, which is the padding in a valid text, the library decodes, as if the text began
+ * there. */
 const char *nb_base64_decode(struct nb_string text, unsigned char *out, size_t room, size_t *length)
 {
     static const char WHITE_SPACE[] = " \t\r\n";
