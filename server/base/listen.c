@@ -41,7 +41,7 @@ void nb_listen_unix_clear(const char *path)
         return;
     memcpy(address.sun_path, path, strlen(path) + 1);
     if (is_left_behind(&address))
-        (void)unlink(path); /* if it fails, so does bind */
+        (void)unlink(path); /* if this fails, bind fails too */
 }
 
 int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *error)
@@ -54,7 +54,7 @@ int nb_listen_unix(const char *path, mode_t mode, int *made, struct nb_error *er
     memcpy(address.sun_path, path, strlen(path) + 1);
     int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     nb_listen_unix_clear(path);
-    /* Until chmod only the owner may use it, by the program's umask. */
+    /* Until chmod the program's umask lets only the owner use the socket. */
     if (file >= 0 && bind(file, any, sizeof address) == 0 && chmod(path, mode) == 0 &&
         listen(file, BACKLOG) == 0) {
         *made = file;

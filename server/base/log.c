@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/base/log.h"
 
-#define SD_JOURNAL_SUPPRESS_LOCATION /* a line of this file is no useful location */
+#define SD_JOURNAL_SUPPRESS_LOCATION /* the location would always be a line of this file */
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -90,7 +90,7 @@ int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_l
 /* ---- the journal --------------------------------------------------------------------------------
  */
 
-/* libsystemd writes the journal's own protocol, in which a value may have any bytes. */
+/* libsystemd writes to the journal in its own protocol, in which a value may have any bytes. */
 enum { FIELDS_MOST = 16, OWN_FIELDS = 4 };
 
 /* The fields of the entry, one after the other, and the end of each. */
@@ -98,7 +98,7 @@ struct entry {
     struct nb_buffer bytes;
     size_t ends[FIELDS_MOST + OWN_FIELDS];
     size_t count;
-    int code; /* the first failure sticks */
+    int code; /* the code of the first failure */
 };
 
 static void end_field(struct entry *e, int rc)
@@ -150,7 +150,7 @@ static int send_to_journal(int priority, const char *program, const char *messag
     return rc;
 }
 
-/* Set at any time. */
+/* May be set at any time. */
 static atomic_int log_level = NB_LOG_INFO; /* enum nb_log_level */
 static _Atomic(nb_log_form *) log_form;
 
@@ -168,8 +168,8 @@ static const struct {
     [NB_LOG_DEBUG] = {"debug", 7},
 };
 
-/* systemd.exec(5): JOURNAL_STREAM holds device and inode of the stream that the journal reads;
- * standard error may have been redirected since. */
+/* systemd.exec(5): JOURNAL_STREAM has the device and inode of the stream that the journal reads.
+ * They are compared, because standard error may have been redirected since. */
 static bool is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -236,7 +236,7 @@ size_t nb_log_format(char *line, size_t room, enum nb_log_level level, bool jour
 static void write_out(const char *line, size_t length)
 {
     ssize_t written = write(STDERR_FILENO, line, length);
-    (void)written; /* there is nowhere left to complain */
+    (void)written; /* a failure cannot be reported anywhere */
 }
 
 /* Writes a line in the form that nb_log_set_form has set. */
@@ -261,7 +261,7 @@ void nb_log(enum nb_log_level level, const char *format, ...)
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments); /* cut lines are still lines */
+    (void)vsnprintf(text, sizeof text, format, arguments); /* a line that is cut is still useful */
     va_end(arguments);
     nb_log_form *form = atomic_load(&log_form);
     if (form != NULL) {
@@ -279,7 +279,7 @@ void nb_log(enum nb_log_level level, const char *format, ...)
 static void write_event(enum nb_log_level level, const char *text, const char *what,
                         const struct nb_log_field *fields, size_t count)
 {
-    char line[4096]; /* PIPE_BUF: it goes out in one piece */
+    char line[4096]; /* PIPE_BUF: a line of this size is written in one piece */
     if (log_to_journal &&
         send_to_journal(LEVELS[level].priority, log_name, text, what, fields, count) == 0)
         return;
@@ -307,5 +307,5 @@ void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log
 
 void nb_notify(const char *state)
 {
-    (void)sd_notify(0, state); /* see the header */
+    (void)sd_notify(0, state); /* failures are ignored (log.h) */
 }

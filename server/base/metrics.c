@@ -15,17 +15,17 @@
 #include "core/base/key.h"
 #include "core/engine/engine.h"
 
-/* The users whose mail was learned or judged since the start. A slot is a hash with what was seen
- * in its lowest bits; 0: free. The number of slots is a power of two above the most users, so that
- * a search ends. */
+/* The users whose mail was learned or judged since the start. A slot has the hash of a user, with
+ * NB_USER_TAUGHT and NB_USER_ASKED in its lowest bits; 0: free. There are more slots than users, so
+ * that a search ends at a free one. */
 enum { SLOTS = 65536 };
 static const uint64_t SEEN = NB_USER_SEEN - 1;
 
 struct mail_users {
-    pthread_mutex_t lock; /* of all below; nothing else is taken while it is held */
+    pthread_mutex_t lock; /* guards the members below; no other lock is taken while it is held */
     struct nb_key key;
     uint64_t *slots;                     /* owned, 512 KB; NULL before the first user */
-    size_t count, by_seen[NB_USER_SEEN]; /* of users; by what was seen of them */
+    size_t count, by_seen[NB_USER_SEEN]; /* number of users: all; by the bits in their slots */
 };
 
 /* The statuses of the daemon's replies; the first stands for clients that left, the last for all
@@ -33,7 +33,8 @@ struct mail_users {
 static const unsigned STATUSES[] = {0,   200, 201, 202, 204, 208, 304, 400, 401,
                                     403, 404, 405, 408, 409, 411, 413, 414, 415,
                                     417, 421, 422, 429, 431, 500, 503, 505, 999};
-/* Upper bounds of the latency buckets in microseconds: a verdict takes tens, a commit thousands. */
+/* Upper bounds of the latency buckets in microseconds. A verdict takes tens of them, a commit
+ * thousands. */
 static const uint64_t BUCKETS[] = {50,     100,     250,     500,     1000,   2500,
                                    5000,   10000,   25000,   50000,   100000, 250000,
                                    500000, 1000000, 2500000, 10000000};
@@ -44,7 +45,8 @@ enum {
 
 struct route_counters {
     _Alignas(64) atomic_ullong statuses[STATUS_COUNT];
-    atomic_ullong buckets[BUCKET_COUNT + 1]; /* not cumulative; the last is above all bounds */
+    atomic_ullong
+        buckets[BUCKET_COUNT + 1]; /* not cumulative; the last one is for times above all bounds */
     atomic_ullong nanoseconds;
 };
 
@@ -55,7 +57,7 @@ struct nb_metrics {
     int64_t started; /* milliseconds since 1970 */
     atomic_llong connections;
     atomic_ullong accepted, bytes_in, bytes_out, verdicts;
-    struct route_counters *routes; /* count + 1 */
+    struct route_counters *routes; /* one for each route, and one for requests without a route */
     const char *const *action_names;
     size_t action_count;
     atomic_ullong actions[NB_METRICS_ACTIONS];
@@ -165,7 +167,7 @@ static uint64_t *find_user(const struct mail_users *users, uint64_t hash)
 
 static void note_user(struct mail_users *users, struct nb_string model, unsigned seen)
 {
-    if (users->slots == NULL) { /* made with the first user: many daemons have none */
+    if (users->slots == NULL) { /* made for the first user, because many daemons have no users */
         users->slots = calloc(SLOTS, sizeof *users->slots);
         if (users->slots == NULL)
             return;
@@ -199,8 +201,8 @@ void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
 /* ---- the page ----------------------------------------------------------------------------------
  */
 
-/* The first failed append sticks: later ones do nothing, and the result is checked once at the
- * end. */
+/* The page and the code of the first failure. After a failure nothing is appended, so the code is
+ * checked only once, at the end. */
 struct page {
     struct nb_buffer *out;
     int code;
@@ -292,7 +294,7 @@ static void print_http(struct page *page, const struct nb_metrics *m)
               (double)get(&m->bytes_out));
 }
 
-/* Statistics of the engine that are one number each. */
+/* The statistics of the engine that consist of one number. */
 static const struct {
     const char *name, *type, *help;
     size_t offset;
@@ -367,7 +369,8 @@ static void print_engine(struct page *page, const struct nb_engine_statistics *e
                   (double)number_at(engine, ENGINE[i].offset) * ENGINE[i].scale);
 }
 
-/* Second number of /proc/self/statm: pages in memory. 0 when it cannot be read. */
+/* Returns the resident memory in bytes, from the second number of /proc/self/statm (pages in
+ * memory); 0 when it cannot be read. */
 static double resident_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -376,7 +379,7 @@ static double resident_bytes(void)
     unsigned long long size, resident = 0;
     if (fscanf(file, "%llu %llu", &size, &resident) != 2)
         resident = 0;
-    (void)fclose(file); /* was only read */
+    (void)fclose(file); /* the file was only read */
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
@@ -423,7 +426,7 @@ int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statisti
     struct page page = {out, 0};
     print_head(&page, "info", "gauge", "The program's version.");
     PRINT(&page, "bayesd_info{version=\"%s\"} 1\n", metrics->version);
-    /* The names that every Prometheus client library uses for these. */
+    /* These names lack the prefix "bayesd_", because every Prometheus client library uses them. */
     PRINT(&page,
           "# HELP process_start_time_seconds Start of the process, seconds since 1970.\n"
           "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %.3f\n",
