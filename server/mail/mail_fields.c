@@ -80,7 +80,7 @@ static const char *copy_header(const struct nb_fields *fields, const char *piece
 {
     const char *colon = NULL; /* the colon of the field that is being dropped; NULL: none is */
     bool is_line = true;      /* the piece begins behind LF */
-    /* The first byte that is not ignored after the piece that was looked up last. Pieces before
+    /* The first byte that is not ignored, from the piece that was looked up last on. Pieces before
      * this byte have the same result and are not looked up again, because each look-up would read
      * on to this byte. */
     const char *known = piece;
