@@ -34,7 +34,7 @@ enum {
     /* Bytes of a packet that libmilter takes. Pieces of a body have 65,536, its own limit; Postfix
      * sends a header field whole, up to its header_size_limit, by default 102,400. */
     PACKET_MOST = 256 * 1024,
-    KNOCKS = 500, /* at most, for libmilter to stop */
+    KNOCKS = 500, /* most connections that are made to wake libmilter for its stop */
     KNOCK_MILLISECONDS = 10
 };
 
@@ -61,7 +61,7 @@ static atomic_bool is_ending;
 
 static void tell_ready(void)
 {
-    if (getppid() == first_process) /* it may have ended */
+    if (getppid() == first_process) /* the first process may have ended */
         (void)kill(first_process, SIGUSR1);
 }
 
@@ -127,9 +127,9 @@ static int serve(struct nb_milter_options *options, struct nb_error *error)
         nb_log(NB_LOG_ERROR, "%s", error->text);
     if (!finish(options) || rc != 0)
         _exit(rc == 0 ? EXIT_SUCCESS
-                      : EXIT_FAILURE); /* threads still use what a return would free */
+                      : EXIT_FAILURE); /* threads still use memory that a return would free */
     is_ending = true;
-    /* The helper waits for this signal, which is blocked: it ends no thread.
+    /* The helper waits for this signal, which is blocked and so ends no thread.
      * NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread) */
     (void)pthread_kill(helper, SIGUSR1);
     (void)pthread_join(helper, NULL);
@@ -145,8 +145,8 @@ static int serve_with_settings(struct nb_milter_options *options, struct nb_erro
     rc = nb_milter_settings_new(options, &settings, error);
     if (rc == 0) {
         nb_milter_settings_publish(settings);
-        settings =
-            nb_milter_settings_take(); /* those of the start, even when others are in force */
+        settings = nb_milter_settings_take(); /* the settings of the start, even when others are in
+                                                 force */
         rc = serve(&settings->options, error);
         nb_milter_settings_release(&settings);
         nb_milter_settings_publish(NULL);
@@ -165,7 +165,7 @@ static int be_server(struct nb_milter_options *options)
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     (void)setpgid(0, 0);
     if (getppid() != first_process)
-        return EXIT_FAILURE; /* it ended before prctl(2) was called */
+        return EXIT_FAILURE; /* the first process ended before prctl(2) was called */
     int rc = serve_with_settings(options, &error);
     if (rc != 0)
         nb_log(NB_LOG_ERROR, "%s", error.text);
@@ -174,8 +174,8 @@ static int be_server(struct nb_milter_options *options)
 
 /* ---- the first process ----------------------------------------------------------------------- */
 
-/* While waiting for connections, libmilter notices a signal only every five seconds: too long for a
- * restart. */
+/* Stops the server. libmilter, while it waits for connections, looks for signals only every five
+ * seconds, too rarely for a restart; so connections wake it. */
 static void stop(pid_t server, const char *socket)
 {
     const struct timespec pause = {.tv_nsec = KNOCK_MILLISECONDS * 1000000L};
@@ -185,8 +185,8 @@ static void stop(pid_t server, const char *socket)
         (void)nanosleep(&pause, NULL);
 }
 
-/* A signal to stop waits until the server is ready: before that, libmilter would close its socket
- * and open it again. */
+/* Passes a signal on. A signal to stop waits until the server is ready: before that, libmilter
+ * would close its socket and open it again. */
 static void pass_on(int number, pid_t server, const char *socket)
 {
     static bool is_ready, is_stopping;
@@ -245,7 +245,7 @@ static void set_up_process(const struct nb_milter_options *options, sigset_t *si
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files); /* a connection takes two */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* a connection takes two descriptors */
     }
 }
 
