@@ -200,8 +200,7 @@ static int join(struct nb_server *server, struct nb_error *error)
 
 static struct nb_metrics *make_metrics(const struct nb_server *server)
 {
-    static const char *methods[ROUTES_MOST],
-        *patterns[ROUTES_MOST]; /* of the routes in both tables */
+    static const char *methods[ROUTES_MOST], *patterns[ROUTES_MOST]; /* both tables of routes */
     size_t line_count;
     const struct nb_line_route *line_routes = nb_line_route_table(&line_count);
     size_t count = server->route_count + line_count;

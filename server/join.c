@@ -123,8 +123,7 @@ int nb_join(const struct nb_engine_settings *settings, const struct nb_config *c
     struct nb_error why = {0};
     int bytes[2];
     pid_t process;
-    int rc = nb_nodes_announce(
-        config, error); /* from now on the changes that this node needs are not deleted */
+    int rc = nb_nodes_announce(config, error); /* the others now keep the changes for this node */
     if (rc == 0)
         rc = nb_nodes_read_follow(config, &wanted.streams, error);
     if (rc == 0 && pipe2(bytes, O_CLOEXEC) != 0)

@@ -9,8 +9,7 @@
 static const struct {
     const char *name;
     enum nb_action action; /* the action that the option chooses; NB_ACTION_SERVE: none */
-    size_t
-        offset; /* offset of the member of struct nb_options for its value; 0: it takes no value */
+    size_t offset; /* of the member for its value in struct nb_options; 0: it takes no value */
 } OPTIONS[] = {
 #define VALUE(member) offsetof(struct nb_options, member)
     {"config", NB_ACTION_SERVE, VALUE(config)},

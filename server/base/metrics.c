@@ -45,8 +45,7 @@ enum {
 
 struct route_counters {
     _Alignas(64) atomic_ullong statuses[STATUS_COUNT];
-    atomic_ullong
-        buckets[BUCKET_COUNT + 1]; /* not cumulative; the last one is for times above all bounds */
+    atomic_ullong buckets[BUCKET_COUNT + 1]; /* not cumulative; last: above all bounds */
     atomic_ullong nanoseconds;
 };
 

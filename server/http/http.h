@@ -57,8 +57,7 @@ struct nb_shaking {
 struct nb_connection {
     int file; /* the server's from nb_http_take until it calls the owner's `closed` */
     union nb_connection_address address;
-    struct nb_address
-        from; /* the same address in another form: of the client, or of the last proxy */
+    struct nb_address from; /* `address` in another form; of the client, or of the last proxy */
     bool is_tls;
     socklen_t address_length;  /* at most the size of the union */
     _Atomic uint64_t state;    /* when the phase began, and which one it is */

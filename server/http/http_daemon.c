@@ -82,9 +82,8 @@ static struct MHD_Daemon *start_daemon(struct nb_http *http, unsigned threads, b
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)config->timeout, NULL},
-        {MHD_OPTION_END, 0,
-         NULL}, /* room for the number of threads; a single thread needs no pool */
-        {MHD_OPTION_END, 0, NULL}, /* room for the option of TLS */
+        {MHD_OPTION_END, 0, NULL}, /* number of threads, for more than one */
+        {MHD_OPTION_END, 0, NULL}, /* TLS */
         {MHD_OPTION_END, 0, NULL}};
     size_t next = 2;
     if (threads > 1)
@@ -140,8 +139,7 @@ void nb_http_stop(struct nb_http **http)
 {
     if (*http == NULL)
         return;
-    nb_handshakes_end(
-        (*http)->handshakes); /* no connection may be suspended when the library stops */
+    nb_handshakes_end((*http)->handshakes); /* nothing may be suspended when the library stops */
     if ((*http)->tls != NULL)
         MHD_stop_daemon((*http)->tls);
     if ((*http)->daemon != NULL)

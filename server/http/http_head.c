@@ -98,8 +98,7 @@ static enum MHD_Result take_field(void *user, enum MHD_ValueKind kind, const cha
         i++;
     if (i == FIELDS)
         return MHD_YES;
-    bool is_worse = i == SEC_FETCH_SITE &&
-                    nb_site_is_foreign(value); /* of several values, keep a foreign one */
+    bool is_worse = i == SEC_FETCH_SITE && nb_site_is_foreign(value); /* prefer a foreign one */
     if (head->value[i] == NULL || is_worse)
         head->value[i] = value;
     head->lengths += i == CONTENT_LENGTH || i == TRANSFER_ENCODING;
@@ -371,8 +370,7 @@ static int prepare_body(struct nb_http_call *call, const struct head *head, stru
     int rc = is_for_mail ? 0 : check_media(request, head, error);
     if (rc == 0)
         rc = nb_coding_read(head->value[CONTENT_ENCODING], &coding, error);
-    if (rc == 0 && is_for_mail &&
-        coding == NB_CODING_IDENTITY) /* newer clients of rspamd send both fields */
+    if (rc == 0 && is_for_mail && coding == NB_CODING_IDENTITY) /* newer clients send both fields */
         rc = nb_coding_read(
             MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Compression"),
             &coding, error);

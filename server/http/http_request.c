@@ -441,8 +441,7 @@ static enum MHD_Result finish(struct nb_http_call *call)
 {
     struct nb_request *request = &call->request;
     struct nb_error error = {0};
-    if (request->again == NULL &&
-        nb_reply_is_there(request)) /* no work is left: the phase of the reply is next */
+    if (request->again == NULL && nb_reply_is_there(request)) /* NB_PHASE_REPLY comes next */
         return queue_reply(call);
     if (phase_of(call) != NB_PHASE_WORK && !nb_connection_enter(call->held, NB_PHASE_WORK))
         return MHD_NO;

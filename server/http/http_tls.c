@@ -26,10 +26,9 @@ enum { EVENTS_AT_ONCE = 64 };
 struct nb_handshakes {
     pthread_t thread;
     int epoll;
-    int wake; /* an eventfd: is_ending */
-    pthread_mutex_t
-        lock; /* guards the members below and the links of waiting connections. The library is
-                 called while it is held, and calls no function of this module then */
+    int wake;             /* an eventfd: is_ending */
+    pthread_mutex_t lock; /* guards the members below and the links of waiting connections; held
+                             during calls of the library, which calls nothing here then */
     bool is_ending;
     struct nb_connection *waiting;
 };

@@ -71,8 +71,7 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
  * Appends the bytes to `out`, which has room for them, so that pointers into it stay valid. */
 static int decode_base64(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
-    assert(out->capacity - out->length >=
-           text.length / 4 * 3); /* the caller has reserved the room */
+    assert(out->capacity - out->length >= text.length / 4 * 3); /* reserved by the caller */
     size_t length = 0;
     const char *fault = nb_base64_decode(text, (unsigned char *)out->bytes + out->length,
                                          out->capacity - out->length, &length);

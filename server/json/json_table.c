@@ -273,8 +273,7 @@ int nb_table_next(struct nb_json_table *table, struct nb_error *why, struct nb_e
     while (is_empty) {
         if (nb_csv_is_end(&t->csv))
             return 0;
-        bool is_quoted =
-            *t->csv.at == '"'; /* a line with an empty cell in quotes is not an empty line */
+        bool is_quoted = *t->csv.at == '"'; /* "" is an empty cell, not an empty line */
         t->line = t->csv.next;
         int rc = read_row(&t->csv, t->cells, t->count, &t->row, &cells, error);
         if (rc != 0)

@@ -29,10 +29,9 @@ static char *digits_before(char *end, uint64_t value)
 static void put_eight(char to[8], uint64_t value)
 {
     uint64_t fours = value / 10000 | (value % 10000) << 32;
-    uint64_t hundreds =
-        fours * 10486 >> 20 & 0x0000007F0000007F; /* both parts / 100; exact up to 9999 */
+    uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007F; /* / 100, exact up to 9999 */
     uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* all four parts / 10; exact up to 99 */
+    uint64_t tens = twos * 103 >> 10 & 0x000F000F000F000F; /* / 10, exact up to 99 */
     uint64_t ones = tens | (twos - 10 * tens) << 8 | 0x3030303030303030;
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     ones = __builtin_bswap64(ones);

@@ -127,8 +127,7 @@ static int ask_for(struct asking *a, struct nb_string user, struct nb_filter_rep
     rc = ask(a, own == KNOWS_NOTHING ? KNOWS_NOTHING : KNOWS_A_LITTLE, report, &of_all, error);
     if (rc != 0 || own == KNOWS_NOTHING || of_all != KNOWS_NOTHING)
         return rc;
-    (void)nb_filter_model(a->config, user, report->model,
-                          NULL); /* restores the name of the user's model */
+    (void)nb_filter_model(a->config, user, report->model, NULL); /* succeeds as above */
     return ask(a, KNOWS_NOTHING, report, &own, error);
 }
 
@@ -246,8 +245,7 @@ static void name_model(const struct nb_config *config, struct nb_string user,
                        char model[NB_FILTER_MODEL])
 {
     if (nb_filter_model(config, user, model, NULL) != 0)
-        (void)nb_filter_model(config, (struct nb_string){"", 0}, model,
-                              NULL); /* cannot fail without a user */
+        (void)nb_filter_model(config, (struct nb_string){"", 0}, model, NULL); /* cannot fail */
 }
 
 static bool is_there(const struct nb_string *users, size_t count, struct nb_string user)

@@ -132,8 +132,7 @@ static void write_inet(const union address *address, char out[WHERE_BYTES])
     bool is_v6 = address->any.sa_family == AF_INET6;
     const void *binary =
         is_v6 ? (const void *)&address->v6.sin6_addr : (const void *)&address->v4.sin_addr;
-    (void)inet_ntop(address->any.sa_family, binary, host,
-                    sizeof host); /* `host` has room for every address */
+    (void)inet_ntop(address->any.sa_family, binary, host, sizeof host); /* there is room */
     (void)snprintf(out, WHERE_BYTES, "%s:%u@[%s]", is_v6 ? "inet6" : "inet",
                    (unsigned)ntohs(is_v6 ? address->v6.sin6_port : address->v4.sin_port), host);
 }

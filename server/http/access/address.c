@@ -166,8 +166,7 @@ static bool find_user(struct nb_string item, uid_t *user)
         return false;
     memcpy(name, item.bytes, item.length);
     name[item.length] = '\0';
-    const struct passwd *entry =
-        getpwnam(name); /* not thread-safe: only the main thread calls it */
+    const struct passwd *entry = getpwnam(name); /* main thread only: not reentrant */
     if (entry != NULL)
         *user = entry->pw_uid;
     return entry != NULL;

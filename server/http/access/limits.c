@@ -147,10 +147,9 @@ bool nb_buckets_knows(struct nb_buckets *buckets, struct nb_string key, uint64_t
 static const double AHEAD_SECONDS = 60;
 
 struct nb_limits {
-    struct nb_buckets
-        *rates[NB_LIMITS];       /* the buckets of the rates; owned, like the other tables */
-    struct nb_buckets *failures; /* the failures of each address */
-    struct nb_buckets *known;    /* pairs of an address and a token that was sent from it */
+    struct nb_buckets *rates[NB_LIMITS]; /* owned, like the members below */
+    struct nb_buckets *failures;         /* the failures of each address */
+    struct nb_buckets *known;            /* pairs of an address and a token that was sent from it */
 };
 
 struct nb_limits *nb_limits_new(void)

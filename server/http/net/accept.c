@@ -57,8 +57,7 @@ struct nb_acceptor {
     int wake; /* an eventfd: nb_lines_finished has a connection, or is_ending is set */
     atomic_bool is_ending;
     /* For the thread alone: */
-    struct link
-        waiting; /* connections that wait for the client, in the order of their last progress */
+    struct link waiting;   /* connections that wait for the client, by their last progress */
     struct link working;   /* connections with a request that is worked on */
     uint64_t paused_until; /* no accepting before this time; 0: not paused */
     bool is_starved;       /* accepting was paused, and has not succeeded since */
@@ -286,9 +285,7 @@ static bool accept_one(struct nb_acceptor *a, int which)
         c != NULL ? nb_connections_open(a->settings.connections, &client.address.any)
                   : NB_PLACE_MEMORY;
     client.is_tls = which == NB_LISTEN_TLS;
-    if (client.is_tls &&
-        place ==
-            NB_PLACE_PROBE) { /* its request is encrypted, so it cannot be recognized as a probe */
+    if (client.is_tls && place == NB_PLACE_PROBE) { /* the encrypted request cannot be examined */
         nb_connections_close(a->settings.connections, &client.address.any);
         place = NB_PLACE_FULL;
     }

@@ -26,8 +26,7 @@ enum {
     VACANT_LOOKS = 20,
     DRAIN_LOOKS = 400,
     LOST_SECONDS = 5,
-    SPARE_SECONDS =
-        1 /* how long memory is kept for another body; less than VACANT_LOOKS looks take */
+    SPARE_SECONDS = 1 /* how long spare memory is kept; VACANT_LOOKS looks take longer */
 };
 
 /* The time after which a refused connection that the server still holds is shut down, for example

@@ -38,8 +38,7 @@ bool nb_site_is_foreign(const char *fetch_site)
         return false;
     struct nb_string site = nb_string_trim(nb_string_of(fetch_site));
     return !nb_string_equals_nocase(site, "same-origin") &&
-           !nb_string_equals_nocase(site,
-                                    "none"); /* "none": the user made the request, not a page */
+           !nb_string_equals_nocase(site, "none"); /* none: made by the user, not a page */
 }
 
 static bool is_localhost(const char *name)
@@ -244,8 +243,7 @@ static bool names_model(const struct nb_request *request)
 static int check_token(const struct nb_request *request, struct nb_error *error)
 {
     const struct nb_route *route = request->route;
-    if (strcmp(request->grant.models, "*") ==
-        0) /* true for most tokens, and for a grant without a token */
+    if (strcmp(request->grant.models, "*") == 0) /* most tokens; grants without a token */
         return 0;
     if (request->model.length > 0)
         return nb_request_check_name(request, request->model, error);

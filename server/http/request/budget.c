@@ -170,8 +170,7 @@ static void remove_left(DIR *folder)
 {
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         if (strncmp(entry->d_name, NAME, sizeof NAME - 1) == 0)
-            (void)unlinkat(dirfd(folder), entry->d_name,
-                           0); /* if this fails, the remaining file does no harm */
+            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* a remaining file does no harm */
     }
 }
 

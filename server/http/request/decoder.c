@@ -60,8 +60,7 @@ void nb_decoder_free(struct nb_decoder **decoder)
     if (*decoder == NULL)
         return;
     if (uses_zlib(*decoder))
-        (void)inflateEnd(
-            &(*decoder)->zlib); /* for an uninitialized stream this only returns an error */
+        (void)inflateEnd(&(*decoder)->zlib);  /* only an error code if it is uninitialized */
     (void)ZSTD_freeDStream((*decoder)->zstd); /* NULL is allowed */
     free(*decoder);
     *decoder = NULL;

@@ -136,9 +136,8 @@ struct nb_carrier {
 
 struct nb_request {
     struct nb_server *server;
-    const struct nb_configuration
-        *configuration; /* held from nb_request_begin to nb_request_end (http_answer.h) ... */
-    const struct nb_config *config; /* ... and its parts */
+    const struct nb_configuration *configuration; /* held until its end (http_answer.h) ... */
+    const struct nb_config *config;               /* ... and its parts */
     const struct nb_access *access;
     const struct nb_carrier *carrier;
     void *connection;             /* private to the carrier */

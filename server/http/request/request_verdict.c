@@ -122,9 +122,7 @@ void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_no
     nb_log_event(NB_LOG_INFO, "verdict", fields.list, fields.count);
 }
 
-enum {
-    SUBJECT_MOST = 4096
-}; /* most bytes of the field that are decoded; the history keeps fewer */
+enum { SUBJECT_MOST = 4096 }; /* most bytes that are decoded; the history keeps fewer */
 
 static struct nb_string field(const struct nb_request *request, const struct nb_document *document,
                               const char *name)

@@ -58,10 +58,8 @@ void nb_configuration_release(const struct nb_configuration **configuration);
 struct nb_server {
     pthread_mutex_t lock; /* guards in_force; no other lock is taken while it is held */
     const struct nb_configuration *in_force; /* private to nb_configurations_...; held */
-    const struct nb_config
-        *startup; /* the options of the start; shows which changes need a restart */
-    const struct nb_route
-        *routes; /* the routes of HTTP; the metrics count those of line protocols after them */
+    const struct nb_config *startup; /* the options at the start, for those that need a restart */
+    const struct nb_route *routes;   /* HTTP routes; in metrics, line protocols' routes follow */
     size_t route_count;
     struct nb_engine *engine;
     struct nb_metrics *metrics;

@@ -335,8 +335,7 @@ static void run(struct nb_work_job *job)
     if (atomic_load(&request->server->is_cutting)) {
         w->rc = nb_error_set(&w->error, NB_STOPPING, "the daemon is stopping");
     } else {
-        nb_engine_collect_number(
-            &request->number); /* the number of any change that the work makes */
+        nb_engine_collect_number(&request->number); /* the number of any change by the work */
         w->rc = w->work(request, &w->error);
         nb_engine_collect_number(NULL);
     }
