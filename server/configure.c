@@ -78,7 +78,8 @@ int nb_configure_read(const struct nb_options *options, struct nb_config *config
     return rc == 0 ? nb_filter_check_config(config, error) : rc;
 }
 
-/* Without tokens, whoever reaches the port may read and change every model. */
+/* Refuses an address that other machines can reach if clients need no tokens: whoever reaches the
+ * port could read and change every model. */
 static int check_address(const struct nb_configuration *made, const char *address,
                          struct nb_error *error)
 {

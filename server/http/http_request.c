@@ -65,7 +65,7 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
     struct nb_reply *reply = &call->request.reply;
     struct nb_error error = {0};
     (void)position;
-    nb_handler *again = call->request.again; /* the end of the piece that the pool has made */
+    nb_handler *again = call->request.again; /* ends the piece that the pool has made */
     call->request.again = NULL;
     if (again != NULL && again(&call->request, &error) != 0)
         break_off(call, &error);
@@ -302,7 +302,7 @@ static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *c
     struct nb_connection *held = nb_http_connection(connection);
     if (!nb_connection_enter(held, NB_PHASE_WORK))
         return NULL;
-    assert(held->call == NULL); /* the one before was completed */
+    assert(held->call == NULL); /* the request before was completed */
     struct nb_http_call *call = held->spare != NULL ? held->spare : malloc(sizeof *call);
     held->spare = NULL;
     if (call == NULL)
@@ -392,7 +392,7 @@ static enum MHD_Result drop_body(struct nb_http_call *call, size_t *size)
 /* Skips a body that the route does not take, up to a bound. */
 static enum MHD_Result ignore_body(struct nb_http_call *call, size_t *size)
 {
-    assert(call->received <= NB_HTTP_DROP_BYTES); /* as ignored before */
+    assert(call->received <= NB_HTTP_DROP_BYTES); /* earlier calls have kept this bound */
     if (call->received + *size > NB_HTTP_DROP_BYTES)
         nb_reply_problem(&call->request, MHD_HTTP_CONTENT_TOO_LARGE, "this path takes no body");
     else

@@ -61,8 +61,8 @@ static inline void put(struct nb_emitter *e, const char *bytes, size_t length)
 }
 
 /* Writes the comma if one is due, and returns room for a value or a key of less than SIZE_MAX bytes
- * behind it. The last byte of the text tells whether it is due: no string or number ends in one of
- * these. */
+ * behind it. The last byte of the text tells whether a comma is due: no string or number ends in
+ * '{', '[' or ':'. */
 static inline char *begin(struct nb_emitter *e, size_t length)
 {
     char *to = room(e, length + 1);

@@ -308,8 +308,7 @@ static inline bool decode_sixteen(const unsigned char *digit, unsigned char *out
     if (_mm_movemask_epi8(are_digits) != 0xFFFF)
         return false;
     __m128i first = _mm_slli_epi16(_mm_and_si128(values, _mm_set1_epi16(0xFF)), 6);
-    __m128i twelve =
-        _mm_or_si128(first, _mm_srli_epi16(values, 8)); /* 12 bits each, of two digits */
+    __m128i twelve = _mm_or_si128(first, _mm_srli_epi16(values, 8)); /* 12 bits of two digits */
     __m128i three = _mm_madd_epi16(twelve, _mm_set1_epi32(1 << 16 | 1 << 12)); /* 3 bytes each */
     __m128i six =
         _mm_or_si128(_mm_slli_epi64(three, 40), _mm_slli_epi64(_mm_srli_epi64(three, 32), 16));

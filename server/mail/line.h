@@ -29,9 +29,9 @@ int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct 
  * can be freed afterwards. */
 void nb_lines_stop(struct nb_lines **lines);
 
-/* Makes a connection whose first bytes nb_line_sniff has found to be a line protocol's. The bytes
- * are still in the socket `file`, which is borrowed, as is the client's address. nb_lines_finished
- * returns `owner`. Returns NULL without memory. */
+/* Makes a connection whose first bytes, `first`, nb_line_sniff has found to be NB_SNIFF_LINE. The
+ * bytes are still in the socket `file`, which is borrowed, as is the client's address.
+ * nb_lines_finished returns `owner`. Returns NULL without memory. */
 struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
                                           const struct sockaddr *address, struct nb_string first,
                                           void *owner);

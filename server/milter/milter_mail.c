@@ -63,10 +63,11 @@ int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *ou
         {"User", mail->user},
         {"Queue-Id", mail->queue_id},
         {"MTA-Name", mail->server},
-        /* The model of one user must not decide for several: bayesd takes the mildest of all. */
+        /* The model of one user must not decide for several: bayesd takes the mildest verdict of
+         * all. */
         {"Deliver-To", mail->recipient_count == 1 ? mail->recipient : ""},
     };
-    /* A part of the recipients would decide for the others. */
+    /* If only some recipients were sent, they would decide for the others. */
     size_t length = mail->has_more ? 0 : mail->recipients.length;
     int rc = nb_buffer_append(out, mail->recipients.bytes, length);
     for (size_t i = 0; i < sizeof LINES / sizeof LINES[0] && rc == 0; i++)

@@ -22,7 +22,7 @@ enum {
     /* Most bytes of recipients that are sent; if a mail has more, none is sent. A mail may have
      * thousands of recipients, and servers limit the header of a request. */
     NB_MILTER_RECIPIENTS = 8192,
-    NB_MILTER_HIDDEN = 16 /* fields that hide others; a mail with more is foul */
+    NB_MILTER_HIDDEN = 16 /* most fields that hide others; a mail with more is foul */
 };
 
 struct nb_milter_mail {
@@ -35,7 +35,7 @@ struct nb_milter_mail {
     char sender[NB_MILTER_FIELD];
     char user[NB_MILTER_FIELD]; /* the user who logged in */
     char queue_id[NB_MILTER_FIELD];
-    char recipient[NB_MILTER_FIELD]; /* the first */
+    char recipient[NB_MILTER_FIELD]; /* the first recipient */
     size_t recipient_count;
     struct nb_buffer recipients; /* header lines "Rcpt: ...", in the form of nb_call_request ... */
     bool has_more;               /* ... without those that did not fit */

@@ -55,7 +55,7 @@ static int read_file(struct nb_access *access, const struct nb_config *config,
     if (rc != NB_NOT_FOUND)
         return rc;
     if (config->tokens_file[0] == '\0')
-        return 0; /* none was made yet */
+        return 0; /* no token was made yet */
     return nb_error_set(error, NB_INVALID,
                         "[tokens] file: there is no file %s; bayesd --new-token makes it", path);
 }
@@ -168,7 +168,8 @@ static void follow(struct nb_peer *peer, const struct nb_forwarding *forwarding,
                 return;
         } while (list.length > 0);
     }
-    /* Only proxies: the first one is itself the client, if all entries were kept. */
+    /* The chain has only proxies: its first entry is the client itself, if all entries were
+     * kept. */
     peer->is_proven = forwarding->count < NB_FORWARDED_MOST;
 }
 

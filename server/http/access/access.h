@@ -111,12 +111,12 @@ struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networ
 /* What a request may do, and why. */
 struct nb_grant {
     enum nb_role role;
-    bool is_by_address; /* the role comes from where the request comes from, not from a token;
-                           a page in a browser may have made such a request */
-    const char *name;   /* of the token; "" when it has none, and without a token. Like
+    bool is_by_address; /* the role follows from the address of the sender, not from a token; a page
+                           in a browser may have made such a request */
+    const char *name;   /* the name of the token; "" when it has none, or without a token. Like
                            `models` it lives as long as the nb_access */
     const char *models; /* patterns of the models it may use (tokens.h) */
-    const struct nb_token *token; /* that was shown and is known; NULL: none */
+    const struct nb_token *token; /* the known token in the request; NULL: none */
 };
 
 /* Decides the grant. `token` is the token in the request, of length 0 if there is none.

@@ -181,7 +181,7 @@ void nb_limits_free(struct nb_limits **limits)
 /* ---- keys --------------------------------------------------------------------------------------
  */
 
-/* The subject of a limit: an address, a token, or both. */
+/* What a limit is for: an address, a token, or both. */
 struct key {
     unsigned char bytes[1 + 16 + NB_TOKEN_HASH];
     size_t length;

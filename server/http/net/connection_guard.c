@@ -132,7 +132,7 @@ static void give_up(struct nb_connection_guard *g, struct guarded *one, uint64_t
         if (!one->held.is_tls) /* the session belongs to another thread */
             (void)nb_refusal_send(one->held.file, 408, detail);
     }
-    if (phase == NB_PHASE_FIRST || phase == NB_PHASE_IDLE) /* else it is the request's status */
+    if (phase == NB_PHASE_FIRST || phase == NB_PHASE_IDLE) /* else the request counts its status */
         nb_metrics_request(g->server->metrics, SIZE_MAX, 408, 0, 0, 0);
     (void)shutdown(one->held.file, SHUT_RDWR); /* the server notices the shutdown */
 }
@@ -214,7 +214,7 @@ static void look_at_end(const struct guarded *one, uint64_t state)
  */
 
 /* Handles a connection that no server thread has taken up: the server had no memory for it, and its
- * file is closed or reused. If a thread takes it up after all, it is over by then. */
+ * file is closed or reused. If a thread takes it up after all, it is in NB_PHASE_OVER by then. */
 static void look_at_lost(struct nb_connection_guard *g, struct guarded *one, uint64_t state,
                          uint64_t now)
 {
