@@ -160,8 +160,8 @@ static bool is_milder(const struct nb_filter_report *a, const struct nb_filter_r
     return a->action < b->action || (a->action == b->action && a->probability < b->probability);
 }
 
-/* Reports the mildest verdict of several users' models: a mail suffers nothing that the model of
- * one of its users would not do. The report does not name the model, because the mail may go to
+/* Reports the mildest verdict of several users' models: no user's mail is treated more harshly than
+ * the user's own model demands. The report does not name the model, because the mail may go to
  * users who must not know of each other. */
 static int ask_for_all(struct asking *a, const struct nb_string *users, size_t count,
                        struct nb_filter_report *report, struct nb_error *error)

@@ -176,8 +176,8 @@ static void name_tokens(const struct nb_verdict *verdict, uint64_t most,
     }
 }
 
-/* Limits log-odds that are infinite: estimates may be 0, so that tokens can make a label
- * impossible. If they make both impossible (NaN), they say nothing: 0. */
+/* Returns finite log-odds. Estimates may be 0, so tokens can make one label impossible (infinite
+ * log-odds, which are limited) or both (NaN: such tokens say nothing, 0). */
 static double finite_log_odds(double evidence)
 {
     if (isnan(evidence))

@@ -18,7 +18,7 @@
 struct nb_config;
 struct nb_filter_spam;
 
-/* The mail in a request of mail software, and its fields as they are shown. */
+/* The mail in a request of mail software, and its fields in the form that reports show. */
 enum {
     NB_FILTER_FIELD = 998 + 1 /* bytes of a header field; RFC 5322, 2.1.1: a line has 998 bytes */
 };
