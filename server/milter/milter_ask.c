@@ -213,7 +213,8 @@ static int may_ask(struct nb_ask *ask, uint64_t now, struct nb_error *error)
                               "bayesd did not answer other mails in time, so it is not asked");
 }
 
-/* A refusal is a reply, too: it shows that bayesd does not hang. */
+/* Notes the end of a request for the breaker. A refusal is a reply, too: it shows that bayesd does
+ * not hang. */
 static void end_ask(struct nb_ask *ask, uint64_t start, int rc)
 {
     uint64_t now = nb_clock_monotonic();

@@ -18,12 +18,12 @@
  * another form is not a verdict. Any thread; a reply belongs to one thread. */
 enum {
     NB_MILTER_REPLY_HEADERS = 1024,    /* header fields that a reply may add, and remove */
-    NB_MILTER_REPLY_NAME_BYTES = 160,  /* of the name of a header field */
-    NB_MILTER_REPLY_VALUE_BYTES = 8192 /* of a header field, folded, or of an SMTP reply */
+    NB_MILTER_REPLY_NAME_BYTES = 160,  /* most bytes of the name of a header field */
+    NB_MILTER_REPLY_VALUE_BYTES = 8192 /* most bytes of a folded field, or an SMTP reply */
 };
 
 enum nb_milter_action {
-    NB_MILTER_DO_PASS, /* with the header fields of the reply */
+    NB_MILTER_DO_PASS, /* pass the mail, with the header fields of the reply */
     NB_MILTER_DO_REWRITE_SUBJECT,
     NB_MILTER_DO_SOFT_REJECT,
     NB_MILTER_DO_REJECT

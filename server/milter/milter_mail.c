@@ -19,7 +19,7 @@ void nb_milter_mail_reset(struct nb_milter_mail *mail)
 void nb_milter_mail_set(char field[NB_MILTER_FIELD], const char *text)
 {
     size_t length = text != NULL ? strlen(text) : 0;
-    /* A truncated name could be another name. */
+    /* A name that is cut could be another valid name. */
     if (length >= NB_MILTER_FIELD)
         length = 0;
     for (size_t i = 0; i < length; i++)

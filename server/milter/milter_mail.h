@@ -43,9 +43,9 @@ struct nb_milter_mail {
     size_t most;        /* bytes that `message` may have */
     size_t header_size; /* bytes of the header in it; 0 until the header is complete */
     size_t forged;      /* number of fields NB_MILTER_STATUS that the mail brings */
-    /* Fields that hide such a field in their value, behind a bare CR, which some readers take for
-     * the end of a line. Each has a name, the place among the fields of that name in decimal, and
-     * the value without bare CRs, each with a NUL. */
+    /* Fields that hide a field NB_MILTER_STATUS in their value, behind a bare CR, which some
+     * readers take for the end of a line. Each is stored as its name, its place among the fields of
+     * that name in decimal, and its value without bare CRs; each of the three with a NUL. */
     struct nb_buffer hidden;
     size_t hidden_count;
     bool is_foul;   /* it has more than NB_MILTER_HIDDEN hidden fields */
