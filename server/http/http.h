@@ -70,7 +70,8 @@ struct nb_connection {
     struct nb_shaking shaking;
     bool is_known;     /* the client's certificate was looked at */
     char *certificate; /* the name in it, owned; NULL: none was shown, or not verified */
-    bool is_kept; /* for the server's thread alone: it surely stays open after its last reply */
+    bool is_kept; /* for the server's thread alone: the connection surely stays open after its last
+                     reply */
     struct nb_http *http;      /* the server that holds it */
     struct nb_http_call *call; /* for the server's thread alone; NULL: no request is known yet */
     void *spare; /* for the server's thread alone: memory of the last request, for the next one;

@@ -428,7 +428,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     }
     count(call, *size - input.length);
     *size = input.length;
-    /* The next call continues a wait, and also notices if it was given up. */
+    /* The library's next call continues the wait, or notices that the connection was given up. */
     if (settle(call, rc, &error))
         (void)nb_connection_enter(call->held, NB_PHASE_WORK);
     return rc < 0 ? drop_body(call, size) : MHD_YES;

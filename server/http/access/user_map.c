@@ -14,7 +14,7 @@
 #include "core/base/string.h"
 
 struct entry {
-    struct nb_string key, user; /* in `text` */
+    struct nb_string key, user; /* parts of `text` */
     size_t line;
 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* RFC 3986, section 2.3: all but the unreserved characters are encoded. */
+/* Encodes all but the unreserved characters (RFC 3986, section 2.3). */
 static int append_encoded(struct nb_buffer *path, const char *text)
 {
     static const char UNRESERVED[] =

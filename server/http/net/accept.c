@@ -266,8 +266,8 @@ static bool accept_one(struct nb_acceptor *a, int which)
     struct client client = {.address_length = sizeof client.address};
     client.file = accept4(a->sockets[which], &client.address.any, &client.address_length,
                           SOCK_NONBLOCK | SOCK_CLOEXEC);
-    /* The length is that of the whole address even if it was cut (accept(2)): the path to which a
-     * client has bound its Unix socket. */
+    /* accept(2) returns the length of the whole address even if it was cut, as happens to the path
+     * to which a client has bound its Unix socket. */
     if (client.address_length > sizeof client.address)
         client.address_length = sizeof client.address;
     if (client.file < 0) {
@@ -309,7 +309,7 @@ static bool accept_one(struct nb_acceptor *a, int which)
 /* ---- the thread --------------------------------------------------------------------------------
  */
 
-/* Milliseconds until a timeout has to be handled; -1: never. */
+/* Returns the milliseconds until a timeout must be handled; -1: never. */
 static int time_left(const struct nb_acceptor *a)
 {
     const struct client *oldest = first(&a->waiting);

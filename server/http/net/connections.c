@@ -31,7 +31,7 @@ struct address {
 
 struct nb_connections {
     struct nb_server *server;
-    pthread_mutex_t lock; /* of the members below; no other lock is taken while it is held */
+    pthread_mutex_t lock; /* guards the members below; no other lock is taken while it is held */
     uint64_t count;
     struct address *buckets[BUCKETS]; /* kept even without a limit, because a reload may set one */
 };
@@ -213,7 +213,7 @@ struct lingering {
 struct nb_linger {
     pthread_t thread;
     int wake;             /* an eventfd */
-    pthread_mutex_t lock; /* of the members below; no other lock is taken while it is held */
+    pthread_mutex_t lock; /* guards the members below; no other lock is taken while it is held */
     bool is_ending;
     size_t count;
     struct lingering all[LINGERING_MOST]; /* entries are removed by the thread alone */

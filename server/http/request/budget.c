@@ -206,7 +206,7 @@ void nb_spool_deinit(struct nb_spool *spool)
         (void)close(spool->file); /* the file has no name: nothing can be lost */
     spool->file = -1;
     spool->written = 0;
-    (void)nb_hold_set(&spool->memory_hold, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&spool->memory_hold, 0, NULL); /* reducing a hold never fails */
     (void)nb_hold_set(&spool->file_hold, 0, NULL);
 }
 
@@ -298,7 +298,7 @@ static void free_tail(struct nb_spool *spool)
 {
     assert(spool->tail.length == 0);
     nb_buffer_deinit(&spool->tail);
-    (void)nb_hold_set(&spool->memory_hold, 0, NULL); /* giving back never fails */
+    (void)nb_hold_set(&spool->memory_hold, 0, NULL); /* reducing a hold never fails */
 }
 
 int nb_spool_settle(struct nb_spool *spool, struct nb_error *error)

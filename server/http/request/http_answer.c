@@ -124,7 +124,7 @@ void nb_reply_deinit(struct nb_reply *reply)
     nb_buffer_deinit(&reply->body);
     nb_buffer_deinit(&reply->location);
     if (reply->hold.size > 0)
-        (void)nb_hold_set(&reply->hold, 0, NULL); /* giving back never fails */
+        (void)nb_hold_set(&reply->hold, 0, NULL); /* reducing a hold never fails */
     if (reply->has_spool)
         nb_spool_deinit(&reply->spool);
     reply->has_spool = false;

@@ -194,7 +194,7 @@ static void count_down(struct nb_server *server, const struct nb_batch *batch)
     (void)before;
 }
 
-/* On the writer's thread. */
+/* Called when the batch is done. On the writer's thread. */
 static void on_committed(struct nb_batch *batch, void *user)
 {
     struct nb_request *request = user;
@@ -243,7 +243,7 @@ static void round_free(struct nb_round *round)
     free(round);
 }
 
-/* On the writer's thread. */
+/* Called when the batch of a round is done. On the writer's thread. */
 static void on_round_over(struct nb_batch *batch, void *user)
 {
     struct nb_round *round = user;
@@ -327,7 +327,7 @@ struct nb_work {
     struct nb_error error;
 };
 
-/* On the pool's thread. */
+/* Runs the work. On a thread of the pool. */
 static void run(struct nb_work_job *job)
 {
     struct nb_work *w = (struct nb_work *)job;
@@ -347,7 +347,7 @@ static void run(struct nb_work_job *job)
     request_resume(request);
 }
 
-/* On the request's thread. */
+/* Ends the work and returns its result. On the request's thread. */
 static int after_work(struct nb_request *request, struct nb_error *error)
 {
     struct nb_work *w = request->work;
