@@ -139,7 +139,7 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_json_me
         values[i] = json_object_get(object, members[i].name);
         known += values[i] != NULL;
     }
-    /* Unknown members are looked for only if there are some. jansson's iterators take a json_t that
+    /* Searches for the unknown member only if there is one. jansson's iterators take a json_t that
      * is not const, but only read it. */
     json_t *all = (json_t *)(uintptr_t)object;
     for (void *at = known == json_object_size(object) ? NULL : json_object_iter(all); at != NULL;
@@ -186,7 +186,7 @@ static int by_text(const void *a, const void *b)
     return nb_string_compare(*(const struct nb_string *)a, *(const struct nb_string *)b);
 }
 
-/* Sorts ids, of which there is one at least, and returns how many different ones there are. */
+/* Sorts the ids, at least one, and drops duplicates. Returns the number of different ids. */
 static size_t keep_different(struct nb_string *ids, size_t size)
 {
     size_t count = 1;

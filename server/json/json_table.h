@@ -42,16 +42,16 @@ struct nb_csv_field {
  * the error names the line) or NB_NO_MEMORY. */
 int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error);
 
-enum { NB_TABLE_COLUMNS = 512 /* at most: 256 fields, and other columns of the table */ };
+enum { NB_TABLE_COLUMNS = 512 /* most columns: 256 fields, and other columns */ };
 
 struct nb_table_cell {
-    size_t at, length; /* in the bytes of the names, or of the row */
+    size_t at, length; /* place in `name_bytes`, or in `row` */
 };
 
 struct nb_json_table {
     struct nb_csv csv;
     struct nb_table_cell *names, *cells; /* owned; NB_TABLE_COLUMNS of each */
-    size_t count;                        /* of columns */
+    size_t count;                        /* number of columns */
     struct nb_buffer name_bytes, row;
     bool takes_unlabelled; /* set after the opening: a row without a label has a null one */
     struct nb_buffer json; /* the current row as an object */
