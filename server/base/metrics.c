@@ -33,8 +33,8 @@ struct mail_users {
 static const unsigned STATUSES[] = {0,   200, 201, 202, 204, 208, 304, 400, 401,
                                     403, 404, 405, 408, 409, 411, 413, 414, 415,
                                     417, 421, 422, 429, 431, 500, 503, 505, 999};
-/* Upper bounds of the latency buckets in microseconds. A verdict takes tens of them, a commit
- * thousands. */
+/* Upper bounds of the latency buckets in microseconds. A verdict takes tens of microseconds, a
+ * commit thousands. */
 static const uint64_t BUCKETS[] = {50,     100,     250,     500,     1000,   2500,
                                    5000,   10000,   25000,   50000,   100000, 250000,
                                    500000, 1000000, 2500000, 10000000};
