@@ -174,7 +174,7 @@ void nb_serve_stop(struct nb_serving **serving)
     if (!wait_for_none(&server->running, seconds)) {
         nb_log(NB_LOG_WARNING, "breaking off requests count=%zu", atomic_load(&server->running));
         atomic_store(&server->is_cutting, true);
-        /* The writer and the pools still run and end every wait; they must not stop before. */
+        /* The writer and the pools still run and end every wait; they must not stop before that. */
         (void)wait_for_none(&server->suspended, UINT32_MAX);
     }
     dismantle(serving);

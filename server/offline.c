@@ -206,7 +206,7 @@ static int make_token(const struct nb_options *options, const struct nb_config *
     return 0;
 }
 
-/* A file that is not there has no tokens. */
+/* Lists the tokens of the file. A file that does not exist has none. */
 static int list_tokens(const struct nb_config *config, struct nb_error *error)
 {
     char path[NB_TOKEN_FILE_PATH];
