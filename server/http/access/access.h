@@ -68,8 +68,7 @@ bool nb_access_asks(const struct nb_access *access);
 /* The header fields of proxies. */
 enum { NB_FORWARDED_MOST = 8 }; /* header fields; proxies that add a new one are few */
 struct nb_forwarding {
-    bool is_there; /* the request has Forwarded, X-Forwarded-For or Via (RFC 7239; RFC 9110, 7.6.3)
-                    */
+    bool is_there; /* it has Forwarded, X-Forwarded-For or Via (RFC 7239; RFC 9110, 7.6.3) */
     struct nb_string chain[NB_FORWARDED_MOST]; /* the last X-Forwarded-For fields, in their order */
     size_t count;
 };

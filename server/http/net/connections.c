@@ -25,7 +25,7 @@ enum { BUCKETS = 1024 }; /* as many addresses as there are connections by defaul
 
 struct address {
     struct address *next;
-    struct nb_address key; /* address; for IPv6 that of the network */
+    struct nb_address key; /* the address; for IPv6 that of the whole network */
     uint64_t count;        /* its open connections; at least 1 */
 };
 
