@@ -27,7 +27,7 @@ int nb_json_problem(struct nb_buffer *out, int status, const char *detail);
 
 /* Writes the members of a problem, without braces, for a problem that has further members. */
 void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail);
-/* The first writes the problem, the second an object with the problem as its member "error". */
+/* The first writes a problem; the second an object with a problem as its member "error". */
 void nb_emit_problem(struct nb_emitter *e, const struct nb_error *error);
 void nb_emit_error(struct nb_emitter *e, const struct nb_error *error);
 
