@@ -33,9 +33,7 @@ static const struct nb_command *const COMMANDS[] = {
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
 
-/* ---- environment and commands
- * --------------------------------------------------------------------------
- */
+/* ---- environment and commands ---------------------------------------------------------------- */
 
 static const char *variable(const char *name, const char *otherwise)
 {

@@ -106,8 +106,8 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* Appends the character at `p`, which is not plain, and escapes it where JSON needs it. Returns the
- * number of its bytes in the text, 0 without memory. */
+/* Appends the character at `p`, which is not plain, and escapes it where JSON needs it. Returns how
+ * many bytes the character has at `p`, 0 without memory. */
 static size_t write_special(const unsigned char *p, size_t left, struct nb_buffer *out)
 {
     size_t length = nb_utf8_sequence(p, p + left);

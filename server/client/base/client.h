@@ -57,9 +57,9 @@ int nb_settings_put_all(json_t *settings, const char *text, struct nb_error *err
 int nb_quote(struct nb_string text, struct nb_buffer *out);
 
 /* For commands that must finish something before they exit: from now on Ctrl-C (SIGINT) and SIGTERM
- * are only noted. With `again_kills` only the first Ctrl-C is noted; a
- * second one and SIGTERM end the program at once. Programs that end a command after a time, such as
- * timeout(1) and mail software, must not have to wait for a daemon that hangs. */
+ * are only noted. With `again_kills` only the first Ctrl-C is noted; a second Ctrl-C or SIGTERM
+ * ends the program at once. Programs that end a command after a time, such as timeout(1) and mail
+ * software, must not have to wait for a daemon that hangs. */
 void nb_interrupt_catch(bool again_kills);
 
 /* Returns 0, or NB_STOPPING when a signal was noted. */

@@ -19,7 +19,7 @@ struct nb_flag_list {
     size_t count;
 };
 
-/* The type of the option that a flag sets: of the member at its offset. */
+/* The type of the option that a flag sets, which is the member at `offset`. */
 enum nb_flag_type {
     NB_FLAG_SWITCH, /* bool */
     NB_FLAG_TEXT,   /* const char *, borrowed from the command line */
@@ -30,7 +30,7 @@ enum nb_flag_type {
 
 struct nb_flag {
     const char *name; /* without the dashes */
-    char letter;      /* of the short form, or 0 */
+    char letter;      /* the short form; 0: none */
     enum nb_flag_type type;
     const char *value;  /* how --help names the value; NULL for a switch */
     size_t offset;      /* of the member in the options of the command */
@@ -57,7 +57,7 @@ struct nb_command {
     size_t flag_count;
     const void *defaults; /* the options when no flag is given */
     size_t options_size;
-    size_t least, most; /* number of arguments */
+    size_t least, most; /* allowed number of arguments */
     size_t model_from; /* with at least this many arguments the first one is the model, unless it is
                           a setting; 0: never */
     bool takes_settings; /* arguments may be NAME=VALUE */

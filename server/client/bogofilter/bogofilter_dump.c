@@ -21,14 +21,14 @@ enum { WORDS_AT_A_TIME = 4096 };
 
 struct cursor {
     uint32_t row;
-    uint32_t passed; /* occurrences of the row before it */
+    uint32_t passed; /* occurrences of `row` that come before the cursor */
 };
 
 /* The documents of one label. */
 struct deal {
     struct cursor *cursors; /* owned */
     size_t count;
-    uint64_t done; /* documents written */
+    uint64_t done; /* documents written so far */
 };
 
 enum step { STEP_HEADER, STEP_WORDS, STEP_DOCUMENTS, STEP_END, STEP_OVER };
@@ -37,12 +37,12 @@ struct stream {
     const struct nb_bogofilter_list *list;
     struct deal deals[NB_BOGOFILTER_LABELS];
     enum step step;
-    uint32_t row;             /* the next one of STEP_WORDS */
+    uint32_t row;             /* the next row that STEP_WORDS writes */
     struct nb_unpacker texts; /* the texts from that row on */
     struct nb_buffer out;     /* generated lines */
-    size_t given;             /* bytes of `out` that were read */
+    size_t given;             /* bytes of `out` that were given to the reader */
     uint64_t occurrences;     /* written */
-    uint32_t *rows;           /* owned: rows of a document, followed by as many counts */
+    uint32_t *rows;           /* owned: the rows of a document, then as many counts */
 };
 
 static const char *const LABELS[NB_BOGOFILTER_LABELS] = {"ham", "spam"};
@@ -88,11 +88,12 @@ static int start_deal(struct stream *s, size_t label)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The factor by which the weights of the fields are raised. A model learns its weights from
- * documents that it scores before it learns them, but a list has no documents. With the weights of
- * a new model verdicts are right but unsure (of 473 spam none is over 0.9). The factors were found
- * on SpamAssassin's corpus with a list of 3,000 messages, right after the import and after 1 to 20
- * spam and after 50 and 1,546 mixed mails had been learned in addition. */
+/* The factors by which the weights of the fields, and of all fields together, are raised. A model
+ * learns its weights from documents that it scores before it learns them, but a list has no
+ * documents. With the weights of a new model verdicts are right but unsure (none of 473 spam scores
+ * over 0.9). The factors were found on SpamAssassin's corpus with a list of 3,000 messages, right
+ * after the import and after 1 to 20 spam and after 50 and 1,546 mixed mails had been learned in
+ * addition. */
 #define FIELD_FACTOR 4.0
 #define TOTAL_FACTOR 4.0
 

@@ -86,7 +86,7 @@ void nb_bogofilter_list_lose(struct nb_bogofilter_list *list, enum nb_bogofilter
 static const struct prefix {
     const char *theirs, *ours;
     enum nb_field field;
-    enum nb_bogofilter_loss loss; /* with `ours` NULL */
+    enum nb_bogofilter_loss loss; /* why the token is left out if `ours` is NULL */
 } PREFIXES[] = {
     {"subj:", "subject:", NB_FIELD_SUBJECT, NB_LOSSES},
     {"rcvd:", "", NB_FIELD_RECEIVED, NB_LOSSES},
@@ -236,8 +236,8 @@ static int fill_everywhere(struct nb_bag *bag, const struct nb_key *key)
     return rc != 0 ? rc : add(bag, key, NB_FIELD_RECEIVED, "received:", "id");
 }
 
-/* Adds rows for those features of the bag that the list does not have, in `part` of all messages.
- */
+/* Adds a row for each feature of the bag that the list does not have; it counts as in the share
+ * `part` of the messages of each label. */
 static int add_rows(struct nb_bogofilter_list *list, const struct nb_bag *bag, double part)
 {
     int rc = 0;
@@ -257,7 +257,7 @@ int nb_bogofilter_add_neutral(struct nb_bogofilter_list *list)
 {
     static const struct {
         int (*fill)(struct nb_bag *bag, const struct nb_key *key);
-        double part; /* of the messages; should amount to a few dozen */
+        double part; /* share of the messages; should amount to a few dozen */
     } steps[] = {{fill_frequent, 0.1}, {fill_short, 0.03}, {fill_everywhere, 1}};
     struct nb_bag bag = {0};
     int rc = 0;

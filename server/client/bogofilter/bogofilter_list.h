@@ -20,12 +20,12 @@ enum nb_bogofilter_loss {
     NB_LOSS_UNUSED,    /* counted in no message */
     NB_LOSS_FROM,      /* has the prefix from: */
     NB_LOSS_TO,        /* to: */
-    NB_LOSS_RETURN,    /* rtrn:, Return-Path */
-    NB_LOSS_HEAD,      /* head:, any other header field */
+    NB_LOSS_RETURN,    /* rtrn: (Return-Path) */
+    NB_LOSS_HEAD,      /* head: (any other header field) */
     NB_LOSS_MIME,      /* mime: */
     NB_LOSS_URL,       /* url: */
     NB_LOSS_IP,        /* ip: */
-    NB_LOSS_NO_WORD,   /* marks, or nothing that the tokenizer takes */
+    NB_LOSS_NO_WORD,   /* only marks, or nothing that the tokenizer takes */
     NB_LOSSES
 };
 
@@ -33,7 +33,7 @@ enum nb_bogofilter_loss {
  * `multi_token_count` is set; numbers have 10 digits. */
 enum { NB_WORDLIST_LINE = 1024 };
 
-enum { NB_LOSS_LINES = 8 /* lines whose numbers are kept */ };
+enum { NB_LOSS_LINES = 8 /* most lines whose numbers are kept */ };
 
 /* The fields that the model counts, also in the mails that it learns later. Any other field would
  * be known from the later mails only: while these all have one label, every feature of that field
@@ -43,7 +43,7 @@ enum { NB_LOSS_LINES = 8 /* lines whose numbers are kept */ };
 
 struct nb_bogofilter_losses {
     uint64_t count;
-    uint64_t lines[NB_LOSS_LINES]; /* numbers of the first ones */
+    uint64_t lines[NB_LOSS_LINES]; /* numbers of the first such lines */
 };
 
 struct nb_bogofilter_list {
@@ -53,10 +53,10 @@ struct nb_bogofilter_list {
     struct nb_bogofilter_losses losses[NB_LOSSES];
 
     struct nb_key key;
-    struct nb_model *rows;                       /* owned: only ids and their row numbers */
-    uint32_t (*documents)[NB_BOGOFILTER_LABELS]; /* owned: by row */
-    size_t room;                                 /* of `documents` */
-    struct nb_buffer texts;                      /* owned: length and bytes, by row */
+    struct nb_model *rows; /* owned: holds only the ids of features and their rows */
+    uint32_t (*documents)[NB_BOGOFILTER_LABELS]; /* owned: number of messages by row */
+    size_t room;                                 /* rows that fit in `documents` */
+    struct nb_buffer texts;                      /* owned: length and bytes of each text, by row */
 };
 
 /* Makes an empty list with a new key. Returns 0 or NB_NO_MEMORY; nb_bogofilter_list_deinit is
@@ -64,7 +64,7 @@ struct nb_bogofilter_list {
 int nb_bogofilter_list_init(struct nb_bogofilter_list *list);
 void nb_bogofilter_list_deinit(struct nb_bogofilter_list *list);
 
-/* Adds a row, with a count of 0 messages, for a feature that has none yet. Returns 0, NB_TOO_LARGE
+/* Adds a row for a feature that has no row yet; its counts are 0 messages. Returns 0, NB_TOO_LARGE
  * (too many rows) or NB_NO_MEMORY. */
 int nb_bogofilter_list_add(struct nb_bogofilter_list *list, uint64_t id, struct nb_string text,
                            uint32_t *row);
@@ -87,12 +87,12 @@ const char *nb_bogofilter_loss_text(enum nb_bogofilter_loss loss);
  * label, learned later, would make each of them speak for that label. So they begin equally
  * frequent in both labels.
  *
- * Measured with a list of 3,000 messages: of 1,027 ham mails 5 score over 0.5 (none over 0.9).
- * After 20 more spam and no ham were learned, 40 do (1 over 0.9); without the added features 405 do
- * (158 over 0.9). */
+ * Measured with a list of 3,000 messages: 5 of 1,027 ham mails score over 0.5 (none over 0.9).
+ * After 20 more spam and no ham were learned, 40 score over 0.5 (1 over 0.9); without the added
+ * features 405 do (158 over 0.9). */
 /* Fills `bag`, which is emptied first, with the features of a token, hashed with `key`; some tokens
- * are several features. If none of its features is a word, the token is left out, and *loss is the
- * reason. Returns 0 or NB_NO_MEMORY. */
+ * become several features. If none of its features is a word, the token is left out, and *loss is
+ * the reason. Returns 0 or NB_NO_MEMORY. */
 int nb_bogofilter_features(struct nb_string token, const struct nb_key *key, struct nb_bag *bag,
                            enum nb_bogofilter_loss *loss);
 

@@ -42,8 +42,8 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* Reads digits up to a blank or the end, at most 2^32 - 1, and moves *at behind the blanks after
- * them. */
+/* Reads digits up to a blank or the end, at most 2^32 - 1, and moves *at past the blanks that
+ * follow them. */
 static bool take_number(const char **at, const char *end, uint32_t *number)
 {
     uint64_t value = 0;
@@ -81,7 +81,7 @@ enum nb_wordlist_kind nb_wordlist_read(struct nb_wordlist_reader *reader,
     return take_line(reader, line) ? NB_WORDLIST_COUNTS : NB_WORDLIST_MALFORMED;
 }
 
-/* ---- files of others ------------------------------------------------------------------------- */
+/* ---- files of other programs ----------------------------------------------------------------- */
 
 #define TRAIN_INSTEAD "cannot be imported; train from the mails themselves (bayesc train)"
 #define TEXT_INSTEAD "if it is bogofilter's word list: bogoutil -d FILE | bayesc import"
@@ -106,7 +106,7 @@ static const struct {
     {0, "\x28\xb5\x2f\xfd", "this is compressed: unpack it first (zstd -dc)"},
 };
 
-/* Whether the line is one of spamprobe: `good,spam,days,"term"`. */
+/* Returns whether the line comes from spamprobe: `good,spam,days,"term"`. */
 static bool is_spamprobe(const char *line, size_t length)
 {
     size_t commas = 0, i = 0;

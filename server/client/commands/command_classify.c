@@ -215,8 +215,8 @@ static const struct nb_flag FLAGS[] = {
 struct output {
     bool is_json, is_csv;
     const struct columns *columns;
-    bool has_head;             /* the head of the CSV, which is printed once, is out */
-    bool has_rows;             /* a part of the CSV is out */
+    bool has_head;             /* the head of the CSV was printed; it is printed once */
+    bool has_rows;             /* a part of the CSV was printed */
     bool is_told;              /* the user was told that the model has learned too little */
     uint64_t silent;           /* documents without a known token */
     uint64_t lost;             /* characters of the new columns that the charset does not have */

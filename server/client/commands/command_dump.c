@@ -187,7 +187,7 @@ static int find_format(const char *name, FILE *in, bool is_packed, enum format *
     int c = getc(in);
     while (c != EOF && isspace(c))
         c = getc(in);
-    (void)ungetc(c, in); /* one byte can always be given back */
+    (void)ungetc(c, in); /* one byte can always be pushed back */
     *format = c == '{' || c == EOF ? FORMAT_DUMP : FORMAT_BOGOFILTER;
     return 0;
 }

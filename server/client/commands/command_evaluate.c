@@ -70,9 +70,7 @@ static int draw(const struct nb_report *report, const struct evaluate_options *o
     return rc;
 }
 
-/* ---- verdicts given so far
- * --------------------------------------------------------------------------
- */
+/* ---- verdicts given so far ------------------------------------------------------------------- */
 
 static void fill_report(const json_t *reply, struct nb_report *report,
                         char names[NB_REPORT_MOST][48])
@@ -145,9 +143,7 @@ static int settings_of(const struct evaluate_options *options,
     return rc == 0 && variant != NULL ? nb_settings_put_all(settings, variant, error) : rc;
 }
 
-/* ---- verdicts on documents
- * ------------------------------------------------------------------------------
- */
+/* ---- verdicts on documents ------------------------------------------------------------------- */
 
 /* Returns whether the model named by --model is measured. With --variant it is not: it gets the
  * settings of the winner. */

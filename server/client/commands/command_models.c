@@ -314,15 +314,15 @@ const struct nb_command NB_COMMAND_EM = {
 /* bayesc rename-label and delete-label. A label is deleted in parts, so that no request takes long.
  */
 enum {
-    PART = 2000, /* documents that one request deletes */
+    PART = 2000, /* most documents that one request deletes */
     RENAMED = 2,
-    DELETED = 1 /* arguments without the name of a model */
+    DELETED = 1 /* numbers of arguments without the name of the model */
 };
 
 struct label_options {
     const char *by;
     bool is_quiet, is_merged, is_sure;
-    uint64_t part, next; /* of delete-label: documents of a request, where it goes on; 0: at the
+    uint64_t part, next; /* for delete-label: documents of one request; where it goes on, 0: at the
                             beginning */
 };
 
@@ -384,7 +384,7 @@ static int confirm_label(const struct nb_exchange_input *asked, struct nb_error 
     const struct nb_client *client = asked->client;
     const char *label = asked->arguments[0];
     json_t *row = NULL;
-    if (options->is_sure || options->next > 0) /* the question came before the first part */
+    if (options->is_sure || options->next > 0) /* the person was asked before the first part */
         return 0;
     if (!nb_ask_is_possible())
         return nb_error_set(error, NB_CLIENT_USAGE,

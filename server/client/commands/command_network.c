@@ -348,17 +348,16 @@ static int draw(const struct nb_exchange_input *asked, struct nb_error *error)
     return nb_write_file(asked->count > 1 ? asked->arguments[1] : "-", fetch_picture, &p, error);
 }
 
-/* ---- which of them ----------------------------------------------------------------------------
- */
+/* ---- the verbs ------------------------------------------------------------------------------- */
 
 /* Which options a verb takes. */
 enum { TAKES_OF = 1, TAKES_GIVEN = 2, TAKES_LEARNING = 4, TAKES_SOURCE = 8 };
 
 static const struct verb {
     const char *name, *arguments;
-    size_t least, most; /* arguments behind the verb */
+    size_t least, most; /* number of arguments after the verb */
     unsigned takes;
-    const struct nb_exchange *exchange; /* or else `run` */
+    const struct nb_exchange *exchange; /* the request of the verb; NULL: `run` is called */
     int (*run)(const struct nb_exchange_input *asked, struct nb_error *error);
 } VERBS[] = {
     {"list", "", 0, 0, 0, NULL, list},

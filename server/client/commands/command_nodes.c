@@ -133,7 +133,7 @@ struct check {
     const struct nb_client *client;
     const char *urls[NODES_MOST];
     size_t count;
-    json_t *rows;        /* of each stream the nodes' digests, with their URLs */
+    json_t *rows;        /* for each stream the digests of the nodes, with the URLs of the nodes */
     struct nb_error why; /* why the first node without a digest gave none */
 };
 

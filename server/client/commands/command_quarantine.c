@@ -274,7 +274,7 @@ static void add_part(json_t *sum, const json_t *part)
     }
 }
 
-/* Requests all parts; *sum is the reply that a single request for all of them would have had. */
+/* Requests all parts; *sum is the reply that a single request for all documents would have got. */
 static int ask_in_parts(const struct nb_exchange_input *asked, json_t *sum, struct nb_error *error)
 {
     const struct undo_options *options = asked->options;

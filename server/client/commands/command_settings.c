@@ -198,7 +198,7 @@ static int get_meanings(const struct nb_client *client, json_t **meanings, struc
     return rc;
 }
 
-/* Prints words in lines of at most WIDTH columns, if none is longer. */
+/* Prints words in lines of at most WIDTH columns; only a longer word makes a longer line. */
 static void print_wrapped(const char *text)
 {
     size_t column = 0;

@@ -40,7 +40,7 @@ struct watch {
     const struct nb_client *client;
     const struct watch_options *options;
     struct nb_call *call;
-    json_t *seen;  /* owned: an object whose names are rows that later requests return again */
+    json_t *seen;  /* owned: an object; its names are rows that the next request returns again */
     char from[64]; /* time of the newest row; empty: there was none */
 };
 
@@ -72,7 +72,7 @@ static int take_rows(void *rows, json_t *page, struct nb_error *error)
  * rows as the user wants. *rows is owned by the caller. */
 static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct nb_error *error)
 {
-    /* at least one: the newest row gives the time */
+    /* at least one: the next request begins at the time of the newest row */
     uint64_t wanted = w->options->lines > 0 ? w->options->lines : 1;
     const struct question question = {.limit = is_first ? wanted : PAGE,
                                       .from = *w->from != '\0' ? w->from : NULL,

@@ -15,8 +15,8 @@ extern const struct nb_command NB_COMMAND_TRAIN, NB_COMMAND_UNTRAIN, NB_COMMAND_
     NB_COMMAND_SET, NB_COMMAND_SHOW, NB_COMMAND_DELETE, NB_COMMAND_BENCH, NB_COMMAND_RESTORE,
     NB_COMMAND_EM, NB_COMMAND_WATCH, NB_COMMAND_NODES;
 
-/* Of bayesc bench. Returns a quantile of the times by nearest rank: the least time whose rank is at
- * least share * count; 0 if `count` is 0. `share` is above 0 and at most 1. */
+/* Used by bayesc bench. Returns a quantile of the times by nearest rank: the least time whose rank
+ * is at least share * count; 0 if `count` is 0. `share` is above 0 and at most 1. */
 uint64_t nb_load_quantile(const uint64_t *times, size_t count, double share);
 
 #endif

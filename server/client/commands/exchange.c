@@ -126,7 +126,7 @@ static int put_member(const struct nb_exchange_field *field, const struct nb_exc
         value = list_of(at);
         break;
     }
-    return json_object_set_new(body, field->name, value); /* fails without a value */
+    return json_object_set_new(body, field->name, value); /* fails if `value` is NULL */
 }
 
 /* Makes the body. *text is owned by the caller; NULL: the request has no body. */

@@ -17,14 +17,14 @@ struct nb_exchange_field {
     bool is_optional;       /* a count of 0 is not sent */
 };
 
-enum { NB_EXCHANGE_FIELDS = 8 /* of a query, and of a body */ };
+enum { NB_EXCHANGE_FIELDS = 8 /* most fields of a query, and of a body */ };
 
 struct nb_exchange_input;
 
 struct nb_exchange {
     const char *method;
     const char *path; /* "{model}" and the arguments "{0}" to "{9}" are inserted percent-encoded */
-    struct nb_exchange_field query[NB_EXCHANGE_FIELDS]; /* the first one without a name ends them */
+    struct nb_exchange_field query[NB_EXCHANGE_FIELDS]; /* end at the first one without a name */
     struct nb_exchange_field body[NB_EXCHANGE_FIELDS];
     /* Adds members to the body that are not options, before those of `body`; or NULL. Returns 0, or
      * a code with which the exchange fails. */
@@ -46,9 +46,9 @@ struct nb_exchange_input {
     size_t count;
     json_t *body; /* the body to begin with; NULL: an empty one if the exchange has fields */
     struct nb_call *call; /* the connection to use; NULL: one for this request */
-    const char *after;    /* the page after this one is asked for; NULL: the first page */
+    const char *after;    /* ask for the page after this one; NULL: for the first page */
     const char *headers;  /* one further header line, or NULL */
-    size_t headers_size;  /* with its NUL */
+    size_t headers_size;  /* bytes, including the NUL */
     const char *type;     /* media type of a body that is given piece by piece; else NULL */
     ssize_t (*give)(void *user, char *bytes, size_t room); /* see struct nb_call_request */
     void *user;
@@ -68,7 +68,7 @@ int nb_exchange_ask(const struct nb_exchange *exchange, const struct nb_exchange
 int nb_exchange_show(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                      json_t *reply, struct nb_error *error);
 
-/* Asks and shows the reply. */
+/* Makes the request (nb_exchange_ask) and prints the reply (nb_exchange_show). */
 int nb_exchange_run(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
                     struct nb_error *error);
 

@@ -28,7 +28,7 @@ struct nb_filter_status {
 };
 
 /* Makes the status from a verdict, the reply to /classify. Uses its members label, probabilities,
- * ready, evidence and documents; the last one moderates the probability
+ * ready, evidence and documents; the numbers of documents moderate the probability
  * (server/mail/filter_options.h). If the model is not ready and no thresholds are set, a mail is
  * spam from .9 on, and unsure above .5. If a model that is not ready lacks spam or other documents,
  * every mail is unsure. A mail without known tokens is always unsure. Returns 0, or NB_INVALID when
@@ -45,8 +45,8 @@ struct nb_status_fields {
     struct nb_flag_list spam; /* templates for spam only */
 };
 
-/* Checks the names and templates and adds all names to `fields`, which is empty before. Fields with
- * these names that a mail brings are removed, because someone else wrote them. Returns 0 or
+/* Checks the names and templates and adds all names to `fields`, which must be empty. Fields with
+ * these names are removed from a mail that comes in, because someone else wrote them. Returns 0 or
  * NB_CLIENT_USAGE. */
 int nb_status_fields_check(const struct nb_status_fields *wanted, struct nb_fields *fields,
                            struct nb_error *error);

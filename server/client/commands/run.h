@@ -11,19 +11,19 @@
 #include "server/client/files/files.h"
 #include "server/client/files/pipeline.h"
 
-/* Guards against mistyped labels, which the model would keep while the right label lacks their
- * documents. All zero at the beginning. */
+/* A guard against mistyped labels: the model would keep such a label, and the right label would
+ * lack its documents. All zero at the beginning. */
 struct nb_new_label {
     json_t *known;      /* owned: the labels of the model, by name; NULL before the first check */
-    json_t *good;       /* owned: an object whose names are labels that were checked */
+    json_t *good;       /* owned: an object; its names are the labels that passed the check */
     uint64_t documents; /* of the model */
 };
 
 struct nb_run {
     const struct nb_client *client;
     const struct nb_files_options *files;
-    const char *operation; /* of the request: what follows /v1/models/MODEL */
-    const char *source;    /* recorded with each change (see source_flag.h), or NULL */
+    const char *operation; /* the part of the request's path after /v1/models/MODEL */
+    const char *source;    /* recorded with each change (NB_SOURCE_FLAG), or NULL */
     const char *verb;      /* for the progress bar: "trained" */
     size_t connections;
     bool with_label;       /* each document must have a label, and it is sent */
@@ -32,7 +32,8 @@ struct nb_run {
     bool is_attached;      /* the daemon takes the mails that are attached to the documents */
     bool is_mixed;         /* everything is read first, then sent in a shuffled, repeatable order */
     bool is_quiet;         /* no progress bar */
-    bool is_counted;       /* an interruption waits for what was sent, then returns NB_STOPPING */
+    bool is_counted;       /* after an interruption the run waits for the replies, then returns
+                              NB_STOPPING */
     bool wants_refused;    /* `take` is called with every refused document */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);

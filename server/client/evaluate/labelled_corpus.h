@@ -21,7 +21,7 @@ struct nb_corpus_entry {
 };
 
 struct nb_labelled_corpus {
-    FILE *file;                      /* owned, as all pointers below */
+    FILE *file;                      /* owned, like all pointers below */
     struct nb_corpus_entry *entries; /* `count` of them, room for `room` */
     size_t count, room;
     char **labels; /* sorted by bytes once everything is read */

@@ -19,7 +19,7 @@ struct nb_trial {
     bool is_online;         /* each document is tested, then trained */
     bool is_by_part;        /* the index file says which documents to train and which to test */
     double split;           /* share of documents to train; the others are tested; 0: no split */
-    size_t folds;      /* cross-validation: a model of the other folds tests each fold; 0: none */
+    size_t folds;      /* cross-validation: each fold is tested by a model of the others; 0: none */
     const char *title; /* for the progress bar */
 };
 

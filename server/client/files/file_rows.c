@@ -11,11 +11,11 @@
 static const char SEPARATORS[] = {',', ';', '\t', '|'};
 enum { SEPARATORS_COUNT = sizeof SEPARATORS, ROWS_LOOKED_AT = 50 };
 
-/* The number of each separator in the first rows. */
+/* How often each separator occurs in the first rows. */
 struct look {
     size_t first[SEPARATORS_COUNT],
-        now[SEPARATORS_COUNT];         /* of the first row, and the one at hand */
-    size_t agreeing[SEPARATORS_COUNT]; /* rows that have as many as the first one */
+        now[SEPARATORS_COUNT];         /* in the first row, and in the present row */
+    size_t agreeing[SEPARATORS_COUNT]; /* rows that have as many as the first row */
     size_t rows;
 };
 

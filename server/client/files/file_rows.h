@@ -12,7 +12,7 @@
 #include "core/base/buffer.h"
 #include "server/client/files/input.h"
 
-enum { NB_ROWS_CELLS = 32 /* of a row */ };
+enum { NB_ROWS_CELLS = 32 /* most cells of a row */ };
 
 /* At the beginning all members except the first three are zero. */
 struct nb_file_rows {
@@ -22,7 +22,7 @@ struct nb_file_rows {
     struct nb_string cells[NB_ROWS_CELLS]; /* of the last row; they point into `text` */
     size_t cell_count;
     uint64_t number;          /* of the row, from 1 */
-    uint64_t line, next_line; /* of the file, from 1: where this row and the next begin */
+    uint64_t line, next_line; /* lines of the file, from 1, where this row and the next begin */
     struct nb_buffer text;    /* owned: the text of the cells, one after the other */
     struct nb_buffer raw;     /* owned: the row as in the file, without its line end */
     struct nb_string preface; /* the line "sep=;" before the header, as it is; or empty */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents out of files: single mails and texts, mbox, Maildir and Maildir++, folders, CSV, TSV,
- * NDJSON, index files, standard input. Memory is needed for one document at a time, whatever the
- * size of a file. One thread.
+ * Documents read from files: single mails and texts, mbox, Maildir and Maildir++, folders, CSV,
+ * TSV, NDJSON, index files, standard input. Memory is needed for one document at a time, whatever
+ * the size of a file. One thread.
  */
 #ifndef NB_SERVER_CLIENT_FILES_FILES_H
 #define NB_SERVER_CLIENT_FILES_FILES_H
@@ -106,7 +106,7 @@ struct nb_table_form {
     char separator;
     bool is_quoted; /* cells may be in quotes; not in TSV */
     const char *line_end;
-    bool has_mark; /* a byte order mark stands before it */
+    bool has_mark; /* the table begins with a byte order mark */
     char charset[NB_CHARSET_NAME];
     char preface[8]; /* the line before the header that names the separator; or empty */
 };

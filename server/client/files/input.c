@@ -9,7 +9,10 @@
 #include "core/base/string.h"
 #include "server/client/files/files.h"
 
-enum { STEP = 64 * 1024, LOOKED_AT = 64 * 1024 /* bytes of a pipe, at most */ };
+enum {
+    STEP = 64 * 1024,
+    LOOKED_AT = 64 * 1024 /* most bytes of a pipe that decide on its charset */
+};
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
@@ -31,8 +34,9 @@ static size_t tail_of_utf8(const unsigned char *bytes, size_t length)
     return 0;
 }
 
-/* Returns how many bytes of `raw` can be decoded by themselves. In charsets of other kinds these
- * are whole lines: no character contains the byte of a line end, and shifts end with the line. */
+/* Returns how many bytes of `raw` can be decoded by themselves. In charsets other than
+ * windows-1252, UTF-8, UTF-16 and UTF-32 these are whole lines: no character contains the byte of a
+ * line end, and shifts end with the line. */
 static size_t whole_of(const struct nb_input *input)
 {
     const unsigned char *bytes = (const unsigned char *)input->raw.bytes;

@@ -20,7 +20,7 @@ struct nb_input {
     bool is_decoded;                /* `bytes` are UTF-8, decoded from the file ... */
     struct nb_text_charset charset; /* ... which are in this charset */
     struct nb_buffer raw;           /* owned: bytes of the file that are not decoded yet */
-    char line_end;                  /* CR, or NUL: LF, with or without a CR before it */
+    char line_end;                  /* CR; or NUL for LF, with or without a CR before it */
     bool had_cr;                    /* the last line ended with CR and LF */
 };
 
@@ -42,9 +42,9 @@ bool nb_input_again(const struct nb_input *input, struct nb_input *other);
 /* Returns the bytes that were read and are not used yet. The pointer is never NULL. */
 struct nb_string nb_input_unused(const struct nb_input *input);
 
-/* Reads at least one byte more, but keeps at most `most` unused ones. What nb_input_unused gave
- * before is no longer valid. Returns 1, 0 when the file has ended or `most` bytes are there, NB_IO
- * or NB_NO_MEMORY. */
+/* Reads at least one byte more, but keeps at most `most` unused ones. Earlier results of
+ * nb_input_unused are no longer valid. Returns 1, 0 when the file has ended or `most` bytes are
+ * there, NB_IO or NB_NO_MEMORY. */
 int nb_input_fill(struct nb_input *input, size_t most, struct nb_error *error);
 
 /* Takes the next line, of at most `most` bytes, without its line feed and a CR before it; in a file

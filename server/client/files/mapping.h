@@ -14,7 +14,10 @@
 #include "core/base/error.h"
 #include "server/client/files/files.h"
 
-enum { NB_MAPPING_MOST = 64 /* parts of a document */, NB_MAPPING_JOINED = 8 /* columns of one */ };
+enum {
+    NB_MAPPING_MOST = 64, /* most parts of a document */
+    NB_MAPPING_JOINED = 8 /* most columns of one part */
+};
 
 enum nb_mapping_role {
     NB_MAPPING_TEXT,
@@ -35,9 +38,9 @@ enum nb_mapping_kind {
 struct nb_mapping_part {
     enum nb_mapping_role role;
     enum nb_mapping_kind kind; /* of a field */
-    struct nb_string name;     /* borrowed from the option, as the columns */
+    struct nb_string name;     /* borrowed from the option, like the columns */
     struct nb_string columns[NB_MAPPING_JOINED];
-    size_t cells[NB_MAPPING_JOINED]; /* their indexes in a row */
+    size_t cells[NB_MAPPING_JOINED]; /* indexes of the columns in a row */
     size_t count;                    /* of the columns */
 };
 
@@ -45,7 +48,7 @@ struct nb_mapping {
     struct nb_mapping_part parts[NB_MAPPING_MOST];
     size_t count;
     bool numbers_rows;                /* "id=#", and no column "#": set by nb_mapping_find */
-    bool has_decimal_commas;          /* "1,234" is less than two (cell_number_read) */
+    bool has_decimal_commas;          /* "1,234" is 1.234, not 1234 (cell_number_read) */
     struct nb_buffer content, values; /* owned: of the last row */
 };
 

@@ -72,7 +72,7 @@ int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer 
         rc = write_member("id", item->id, out);
     if (rc != 0)
         return rc;
-    out->length -= out->bytes[out->length - 1] == ','; /* each member is followed by one */
+    out->length -= out->bytes[out->length - 1] == ','; /* a comma follows each member */
     return nb_buffer_puts(out, "}");
 }
 
@@ -91,8 +91,9 @@ struct row {
 
 struct batch {
     enum state state;
-    struct nb_buffer body, texts; /* owned: the request; names, labels ..., each with a NUL */
-    struct nb_buffer path;        /* owned: of a mail that is sent unchanged; empty for a batch */
+    struct nb_buffer body,
+        texts;             /* owned: the request's body; names, labels ..., each with a NUL */
+    struct nb_buffer path; /* owned: of a mail that is sent unchanged; empty for a batch */
     struct row rows[BATCH_DOCUMENTS];
     size_t count;
     json_t *reply; /* owned */

@@ -41,7 +41,7 @@ struct nb_outcome {
 struct nb_pipeline_settings {
     const struct nb_client *client;
     const char *path;   /* of the request with {"documents": [...]}, with its query; copied */
-    size_t connections; /* 1 to NB_CONNECTIONS_MOST; with 1 the daemon keeps the order too */
+    size_t connections; /* 1 to NB_CONNECTIONS_MOST; with 1 the daemon gets them in order, too */
     bool with_label;    /* send the labels of the documents */
     bool has_several;   /* a document may have several results: each is sent alone */
     /* Called for each document in their order. A code below 0 ends the pipeline's work. */

@@ -215,8 +215,8 @@ static int needs_conversion(struct nb_input *input, bool *needs, struct nb_error
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-/* Reads mails, each of which follows a line that begins with "From ". */
-/* Passes on mail after mail: an mbox of any size needs the memory of one mail. */
+/* Reads mails, each of which follows a line that begins with "From ". Passes on mail after mail: an
+ * mbox of any size needs the memory of one mail. */
 static int read_mbox(struct nb_file_reading *reading, struct nb_error *error)
 {
     struct nb_buffer mail = {0};
@@ -352,7 +352,7 @@ static const char *format_of_bytes(struct nb_string bytes)
     return is_mbox ? "mbox" : "file";
 }
 
-/* Returns the format of a stream, which has no name to tell it; --columns implies a table. */
+/* Returns the format of a stream, which has no telling name; --columns implies a table. */
 static const char *format_of_stream(const struct nb_file_reading *reading)
 {
     struct nb_string bytes = nb_input_unused(&reading->input);

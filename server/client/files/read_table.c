@@ -123,13 +123,13 @@ enum { HEADER_WORD_MOST = 32 /* bytes */ };
 
 struct table {
     struct nb_file_reading *reading;
-    struct nb_file_rows rows; /* owned, as what follows */
+    struct nb_file_rows rows; /* owned, like the mapping and the buffers below */
     enum nb_file_column columns[NB_ROWS_CELLS];
     size_t column_count;
     struct nb_mapping mapping; /* used if --columns is a mapping */
     struct nb_buffer csv;      /* the row as CSV, if the file has it in another form */
     uint64_t row_count;        /* documents, valid or not */
-    struct nb_buffer id;       /* of a row that is numbered */
+    struct nb_buffer id;       /* the id of a row whose id is its number */
 };
 
 /* ---- columns --------------------------------------------------------------------------------- */

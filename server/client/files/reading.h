@@ -12,7 +12,7 @@
 struct nb_file_reading {
     const struct nb_files *files;
     const char *name;       /* of the file, for people */
-    struct nb_string label; /* of documents that bring none */
+    struct nb_string label; /* for documents without a label of their own */
     enum nb_item_part part;
     struct nb_input input;
     bool is_stream;         /* standard input, or a pipe */
