@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processor time of the tokenizer per megabyte of input, where it is highest: what a hostile mail
- * can cost.
+ * Finds the inputs for which the tokenizer needs the most processor time per megabyte: what a
+ * hostile mail can cost.
  *
  *     bench_hostile charsets               crafted texts in every charset of `iconv -l`
  *     bench_hostile mails [RUNS [SEED]]    crafted mails, and RUNS changed copies of them
  *     bench_hostile FOLDER [RUNS [SEED]]   every file below a folder, and RUNS changed copies
  *
- * Prints the worst cases, the worst last. The time of an input of less than 16 KiB is divided by
- * 16 KiB. It is the thread's own time; an input that seems slow is measured three times, and the
- * least of them counts.
+ * Prints the worst cases, the worst last. The time is the processor time of the thread. An input of
+ * less than 16 KiB counts as 16 KiB. An input that seems slow is measured three times, and the
+ * least time counts.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -113,8 +113,8 @@ static void check(int rc)
         literal, sizeof(literal) - 1                                                               \
     }
 
-/* Repeated, behind "+" so that UTF-7 is in base64: surrogates alone, escape sequences, shifts,
- * characters that are cut off. */
+/* Repeated to make a text, also after "+", which starts base64 in UTF-7: lone surrogates, escape
+ * sequences, shifts, characters that are cut off. */
 static const struct nb_string units[] = {UNIT("2AA"),
                                          UNIT("2AAA"),
                                          UNIT("+2AA-"),
@@ -226,7 +226,8 @@ static void measure_charset(const char *charset)
     }
 }
 
-/* A hash of what a charset makes of all pairs of bytes; 0 if there is no such charset. */
+/* Returns a hash of the text that a charset decodes from all pairs of bytes; 0 if the charset does
+ * not exist. */
 static uint64_t signature(const char *charset)
 {
     static char pairs[2 * 256 * 256];
@@ -240,7 +241,7 @@ static uint64_t signature(const char *charset)
     return hash;
 }
 
-/* Most names of `iconv -l` are other names of charsets that were there already. */
+/* Returns whether the charset differs from all before it: most names of `iconv -l` are aliases. */
 static bool is_new(const char *charset)
 {
     enum { MOST_CHARSETS = 4096 };
@@ -435,7 +436,7 @@ static void read_folder(const char *folder)
         free(entries);
 }
 
-/* A piece of one file put into another, many times over, or some bytes changed. */
+/* Puts a piece of another file into the mail, once or many times, and changes up to three bytes. */
 static void change(struct nb_buffer *mail)
 {
     const struct nb_buffer *other = &files[draw((uint32_t)file_count)];

@@ -2,13 +2,13 @@
  *
  *     bench_mail BODIES DIRECTORY
  *
- * What a raw mail costs, stage by stage and without HTTP: microseconds of processor time on one
- * thread, averages over the mails of BODIES (framed as load.c reads them). Every mail is trained
- * first, ham and spam in turns, into the model `mail` of a new store in DIRECTORY, which is left
- * there for a daemon to serve; so bytes of memory and disk per learned mail are told as well.
+ * Measures what a raw mail costs, stage by stage and without HTTP: microseconds of processor time
+ * on one thread, averages over the mails of BODIES (framed as load.c reads them). First it trains
+ * every mail, ham and spam in turn, into the model `mail` of a new store in DIRECTORY. It prints
+ * the bytes of memory and disk per learned mail, and leaves the store for a daemon to serve.
  *
- * The stages are differences: reading a mail of which no field is counted, with and without its
- * HTML parts; counting all its fields; classifying it.
+ * The time of a stage is the difference between two of these: reading a mail without its HTML parts
+ * and without counting a field; reading also its HTML parts; counting all fields; classifying.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { ROUNDS = 5, BATCH = 500 };
 
 static const struct nb_string MODEL = {"mail", 4};
 
-/* The same mails with HTML parts that are none to the tokenizer. */
+/* Copies the mails, with "text/html" changed so that the tokenizer does not see HTML parts. */
 static void hide_html(const struct bench_mails *m, struct bench_mails *hidden)
 {
     static const char html[] = "text/html";
@@ -43,7 +43,7 @@ static void hide_html(const struct bench_mails *m, struct bench_mails *hidden)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-/* Microseconds of this thread's own time: other programs do not count. */
+/* Returns the processor time of this thread, in microseconds. */
 static double processor_time(void)
 {
     struct timespec t;
@@ -51,7 +51,7 @@ static double processor_time(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Per mail, the best of some rounds. */
+/* Returns the microseconds per mail of the best round. */
 static double time_tokenizer(const struct bench_mails *m, uint32_t fields)
 {
     const struct nb_tokenizer_limits limits = NB_TOKENIZER_LIMITS_DEFAULT;
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     bench_mails_read(&mails, argv[1]);
     bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     measure(&mails, engine);
-    nb_engine_close(&engine); /* writes the rows that a commit left for later */
+    nb_engine_close(&engine); /* writes the rows that commits have put off */
     bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     nb_engine_statistics(engine, &statistics);
     printf("disk %.0f bytes\n", (double)statistics.store_bytes / (double)statistics.documents);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model alone: time to score a document and bytes of memory a feature, with two labels, at
- * growing numbers of features; time to learn one. `bench_model [MOST_FEATURES]`.
+ * Measures the model alone, with two labels and growing numbers of features: the time to score a
+ * document and to learn one, and the bytes of memory per feature. `bench_model [MOST_FEATURES]`.
  *
- * Features occur by Zipf's law, as words do: the k-th most frequent with a chance of about 1/k. A
- * document has 250 distinct ones, 20 of which the model has never seen.
+ * Features follow Zipf's law, as words do: the k-th most frequent is drawn with a chance of about
+ * 1/k. A document has 250 features, 20 of which the model has never seen.
  */
 #include <malloc.h>
 #include <math.h>
@@ -67,7 +67,7 @@ static struct nb_model *model_of(uint32_t features)
     return m;
 }
 
-/* Ranks by Zipf's law with exponent 1: the logarithm of the rank is uniform. */
+/* Draws ranks by Zipf's law with exponent 1: the logarithm of the rank is uniform. */
 static void fill_bag(struct nb_feature *bag, uint32_t features)
 {
     for (size_t i = 0; i < BAG; i++) {
@@ -77,8 +77,9 @@ static void fill_bag(struct nb_feature *bag, uint32_t features)
     }
 }
 
-/* Microseconds a document: the best of some rounds for each, the others in between, so that what a
- * machine with other work does to some of them is left out, and cold caches are not. */
+/* Returns the microseconds per document. For each document the best round counts, so that other
+ * work of the machine is left out. A round scores all documents in turn, so that cold caches count.
+ */
 static double time_scores(const struct nb_model *m, struct nb_scorer *scorer,
                           const struct nb_feature *bags)
 {

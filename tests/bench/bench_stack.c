@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stacked decision alone: time to score a mail in a model of 1.7 million features, the number
- * that 6,047 mails of SpamAssassin's corpus leave, without and with n-grams, and to learn from one;
- * a text with 20 labels; and texts with a thousand, of words that few labels have and of words as
- * frequent as Zipf's law makes them. Numbers of features by field as that corpus has them on
- * average; 15 % of a mail's are new; those that are not occur by Zipf's law.
+ * Measures the stacked decision alone: the time to score a mail and to learn from one, without and
+ * with n-grams, in a model of 1.7 million features, the number that 6,047 mails of SpamAssassin's
+ * corpus give, with two labels and with 20; and the same for texts with a thousand labels, either
+ * of words that few labels have or of words that follow Zipf's law. A mail has as many features of
+ * each field as that corpus has on average; 15 % of them are new, the others follow Zipf's law.
  */
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +58,8 @@ static uint64_t field_rows(unsigned field)
     return 1 + (uint64_t)ROWS * per_field[field] / all;
 }
 
-/* Rows in the order of first sight: frequent features of all fields come first. */
+/* Rows are in the order in which features are first seen: frequent features of all fields come
+ * first. */
 static struct nb_model *model_of(uint32_t labels)
 {
     struct nb_model *m = nb_model_new();
@@ -111,8 +112,8 @@ static void learn_one(struct nb_stack_weights *weights, const struct nb_stack_in
     require(nb_stack_learn(weights, inputs, label, 1));
 }
 
-/* With the twin, which has learned from every document; all that is learned here is an error of it.
- */
+/* With `twin` the twin learns from every document before times are taken. All that is learned here
+ * is an error of the twin. */
 static void bench(const char *what, uint32_t labels, const struct nb_model *m, bool ngrams,
                   bool twin)
 {
@@ -136,8 +137,8 @@ static void bench(const char *what, uint32_t labels, const struct nb_model *m, b
         require(nb_stack_inputs(stack, m, bags + d * BAG_MOST, size, &inputs, NULL));
         learn_one(weights, &inputs, d % labels);
     }
-    /* The best of some rounds for each document, the others in between: what a machine with other
-     * work does to some of them is left out, cold caches are not. */
+    /* For each document the best round counts, so that other work of the machine is left out. A
+     * round scores all documents in turn, so that cold caches count. */
     static double times[DOCUMENTS];
     double best = 0, learn = INFINITY;
     for (int round = 0; round < ROUNDS; round++) {
@@ -174,8 +175,9 @@ enum { MANY = 1000, MANY_DOCUMENTS = 20 /* of each label */, MANY_BAG = 700 };
 static const unsigned text_fields[NB_FIELDS] = {
     [NB_FIELD_BODY] = 170, [NB_FIELD_CASE] = 40, [NB_FIELD_PAIR] = 240, [NB_FIELD_NGRAM] = 250};
 
-/* A feature of a text of `label`, by its number in the field. Zipf: of 40,000, whatever the label.
- * Else three in four are of 500 that 5 labels share. */
+/* Draws a feature of a text of `label`. With `zipf` it is one of 40,000 that all labels share.
+ * Without it three in four features are among 500 that 5 labels share, the others among the 40,000.
+ */
 static uint64_t text_feature(unsigned field, uint32_t label, bool zipf)
 {
     double rows = zipf ? 40000 : random_unit() < 0.75 ? 500 : 40000;
@@ -183,7 +185,7 @@ static uint64_t text_feature(unsigned field, uint32_t label, bool zipf)
     return feature_id(field, (uint64_t)number + (zipf || rows > 500 ? 0 : 40000 + label / 5 * 500));
 }
 
-/* Distinct features, in the order of their fields. */
+/* Fills the bag with distinct features, in the order of their fields. Returns their number. */
 static size_t text_bag(struct nb_feature *bag, uint32_t label, bool zipf)
 {
     size_t size = 0;
@@ -216,7 +218,7 @@ static void count_bag(struct nb_model *m, uint32_t label, const struct nb_featur
     require(nb_model_change(m, &change, &fresh));
 }
 
-/* How many cells of a bag's rows are not zero. */
+/* Returns how many cells of the rows of a bag are not zero. */
 static double cells_of(const struct nb_model *m, const struct nb_feature *bag, size_t size)
 {
     double cells = 0;
@@ -227,7 +229,7 @@ static double cells_of(const struct nb_model *m, const struct nb_feature *bag, s
     return cells;
 }
 
-/* Processor time of this thread, in microseconds. */
+/* Returns the processor time of this thread, in microseconds. */
 static double thread_time(void)
 {
     struct timespec t;
@@ -281,7 +283,8 @@ static void bench_thousand(const char *what, bool zipf, bool twin)
         uint32_t label = (uint32_t)(random_unit() * MANY);
         size_t size = text_bag(bag, label, zipf);
         cells += cells_of(m, bag, size);
-        /* The change of the counts before this made both views old, as it does in a daemon. */
+        /* The last document has changed the counts, so both views are out of date, as in a daemon.
+         */
         nb_stack_inputs_twin(&inputs, twin ? weights : NULL, true);
         double start = thread_time();
         require(nb_stack_inputs(stack, m, bag, size, &inputs, NULL));
@@ -291,7 +294,7 @@ static void bench_thousand(const char *what, bool zipf, bool twin)
         require(nb_stack_inputs(stack, m, bag, size, &inputs, NULL));
         require(nb_stack_score(weights, &inputs, &scores));
         double scored = thread_time();
-        require(nb_score(scorer, m, bag, size, &scores, NULL)); /* makes its view */
+        require(nb_score(scorer, m, bag, size, &scores, NULL)); /* makes the view of the scorer */
         double viewed = thread_time();
         require(nb_score(scorer, m, bag, size, &scores, NULL));
         by_book[i] = thread_time() - viewed;

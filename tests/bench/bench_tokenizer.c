@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Megabytes per second through the tokenizer, one thread, hashing and counting included: documents
- * of about 3 KB, first ASCII, then Cyrillic, with the word lengths, the repetitions and the
- * punctuation of running text. With FILE arguments, each file is one document instead.
+ * Measures how many megabytes per second the tokenizer reads on one thread, with hashing and
+ * counting. The documents have about 3 KB, first ASCII, then Cyrillic, with the word lengths, the
+ * repetitions and the punctuation of running text. With FILE arguments each file is a document
+ * instead.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,12 +27,13 @@ static uint32_t draw(uint32_t below)
 
 struct language {
     const char *name;
-    const char *const *letters; /* one per entry, the frequent ones more than once */
+    const char *const *letters; /* one letter per entry; frequent letters have several entries */
     size_t letter_count;
-    const char *const *capitals; /* of the same letters */
+    const char *const *capitals; /* the capital of each entry of `letters` */
 };
 
-/* The k-th word of a language is always the same; frequent words are short (Zipf). */
+/* Appends the k-th word of a language, which is always the same; frequent words are short (Zipf).
+ */
 static void word(struct nb_buffer *out, const struct language *l, uint32_t k, bool capital)
 {
     uint64_t saved = seed;
@@ -50,7 +52,7 @@ static void document(struct nb_buffer *out, const struct language *l)
     bool capital = true;
     while (out->length - begin < DOCUMENT_BYTES) {
         double u = (double)(draw(1u << 30) + 1) / (1u << 30);
-        /* Zipf: the logarithm of the rank is spread evenly. */
+        /* Zipf: the logarithm of the rank is uniform. */
         word(out, l, (uint32_t)(exp(u * log(VOCABULARY)) - 1), capital);
         uint32_t dice = draw(100);
         capital = dice >= 94;
@@ -65,7 +67,7 @@ static void document(struct nb_buffer *out, const struct language *l)
     }
 }
 
-/* Nanoseconds of this thread's own time: other programs do not count. */
+/* Returns the processor time of this thread, in nanoseconds. */
 static uint64_t cpu_time(void)
 {
     struct timespec t;

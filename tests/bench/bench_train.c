@@ -2,11 +2,12 @@
  *
  *     bench_train MAILS DIRECTORY [ROUNDS [BATCH]]
  *
- * What it costs to learn mails in batches (of 500), without HTTP: microseconds of processor time
- * for each mail, of all, of the writer's thread and of those that help it with refits; memory and
- * disk. MAILS are framed by a line with the label and the length in bytes. They are learned into
- * the model `mail` of a new store in DIRECTORY; in further rounds under other ids, when their
- * features are known. callgrind counts the instructions of each thread (`--separate-threads=yes`).
+ * Measures what it costs to learn mails in batches (of 500), without HTTP: microseconds of
+ * processor time per mail, of all threads, of the writer's thread and of the threads that help it
+ * with refits; memory and disk. Before each mail of MAILS a line has its label and its length in
+ * bytes. The mails are learned into the model `mail` of a new store in DIRECTORY. Further rounds
+ * learn them again under other ids, so that their features are known. callgrind counts the
+ * instructions of each thread (`--separate-threads=yes`).
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* What the kernel says of a thread in a file of its folder: one line. "": it has ended. */
+/* Reads the first line of a file in the thread's folder in /proc; "" if the thread has ended. */
 static void read_line(const char *task, const char *name, char line[64])
 {
     char path[64];
@@ -39,7 +40,7 @@ static void read_line(const char *task, const char *name, char line[64])
         (void)fclose(file);
 }
 
-/* Seconds of processor time of all threads of a name. */
+/* Returns the seconds of processor time of all threads with this name. */
 static double seconds_of(const char *thread)
 {
     char line[64];
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
         train(engine, &mails, round, batch);
     nb_engine_statistics(engine, &s);
     printf("memory %.0f bytes a mail\n", (double)s.memory / (double)s.documents);
-    nb_engine_close(&engine); /* writes the rows that a commit left for later */
+    nb_engine_close(&engine); /* writes the rows that commits have put off */
     bench_require(nb_engine_open(&settings, &engine, NULL), argv[2]);
     nb_engine_statistics(engine, &s);
     printf("disk %.0f bytes a mail\n", (double)s.store_bytes / (double)s.documents);

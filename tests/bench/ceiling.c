@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ceiling: what the HTTP library alone does on this machine. Started as the daemon starts it
- * (epoll, one thread per core, suspendable connections), it reads each request's body into memory
- * and answers as many bytes as it was told, doing nothing else.
+ * Measures the ceiling: what the HTTP library alone does on this machine. The library is started as
+ * the daemon starts it (epoll, one thread per core, suspendable connections). It reads the body of
+ * each request into memory and replies with REPLY_BYTES bytes; it does nothing else.
  *
  *     ceiling REPLY_BYTES [THREADS]
  *
- * Takes a free port of 127.0.0.1, prints the daemon's ready line and ends with its standard input
- * or by SIGTERM.
+ * Takes a free port of 127.0.0.1, prints the daemon's ready line, and ends when standard input ends
+ * or on SIGTERM.
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -22,7 +22,8 @@
 
 enum { CONNECTIONS = 1100, THREADS_MOST = 64, REPLY_MOST = 1 << 24 };
 
-/* MHD calls this once with the header, then with each piece of the body, then without one. */
+/* MHD calls this once with the header, then with each piece of the body, then once without a piece.
+ */
 static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *upload,
                                size_t *upload_length, void **request)
@@ -39,7 +40,7 @@ static enum MHD_Result on_call(void *user, struct MHD_Connection *connection, co
         *upload_length = 0;
         return rc == 0 ? MHD_YES : MHD_NO;
     }
-    char *copy = malloc(reply->length + 1); /* a reply of its own, as a real one has */
+    char *copy = malloc(reply->length + 1); /* each request has its own reply, as in the daemon */
     if (copy == NULL)
         return MHD_NO;
     memcpy(copy, reply->bytes, reply->length);

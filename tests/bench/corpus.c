@@ -13,7 +13,7 @@
  *
  * Bodies are framed as load.c reads them: the length in decimal, a line end, the bytes. The words
  * follow Zipf's law (the word of rank r is drawn with a chance of about 1/r), as those of natural
- * languages do; spam and ham draw every fourth word from a part of the vocabulary of their own.
+ * languages do; spam and ham draw every fourth word from words that only they use.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,14 +25,14 @@
 #include "core/base/buffer.h"
 
 enum {
-    VOCABULARY = 50000, /* words of a large mailbox that are seen more than once */
-    OWN_WORDS = 5000,   /* words of the vocabulary that only one label uses */
+    VOCABULARY = 50000, /* as many as a large mailbox has words that occur more than once */
+    OWN_WORDS = 5000,   /* further words of each label that only this label uses */
     WORD_MOST = 16
 };
 
 struct generator {
     uint64_t state;    /* SplitMix64 */
-    uint64_t new_word; /* number of the next word that stands nowhere else */
+    uint64_t new_word; /* number of the next word that occurs nowhere else */
 };
 
 static uint64_t draw(struct generator *g)
@@ -56,7 +56,8 @@ static void append(struct nb_buffer *out, const char *bytes, size_t length)
     }
 }
 
-/* The word of a rank: letters in about their English frequencies; frequent words are short. */
+/* Appends the word of a rank: letters in about their English frequencies; frequent words are short.
+ */
 static void append_word(struct nb_buffer *out, uint64_t rank)
 {
     static const char letters[] = "eeeeettttaaaaooooiiinnnssshhhrrrddllluuccmmwwffggyyppbbvk";
@@ -76,7 +77,7 @@ static uint64_t draw_rank(struct generator *g, bool spam)
     return VOCABULARY + (spam ? 0u : OWN_WORDS) + rank % OWN_WORDS;
 }
 
-/* About `bytes` of sentences; nothing in them needs escaping in JSON. */
+/* Appends about `bytes` bytes of sentences; nothing in them needs escaping in JSON. */
 static void append_text(struct generator *g, struct nb_buffer *out, size_t bytes, bool spam)
 {
     for (size_t end = out->length + bytes; out->length < end;) {
@@ -97,7 +98,7 @@ static void append_new_words(struct generator *g, struct nb_buffer *out, size_t 
     for (size_t i = 0; i < count; i++) {
         char word[WORD_MOST];
         size_t length = 0;
-        /* An odd factor permutes the 40-bit numbers, so the words look alike but never repeat. */
+        /* An odd factor permutes the 40-bit numbers: the words look alike but never repeat. */
         uint64_t number = g->new_word++ * UINT64_C(0x9e3779b97d) & ((UINT64_C(1) << 40) - 1);
         for (; length < 10; number /= 26)
             word[length++] = digits[number % 26];
@@ -108,7 +109,7 @@ static void append_new_words(struct generator *g, struct nb_buffer *out, size_t 
 
 /* ---- mails ----------------------------------------------------------------------------------- */
 
-/* Each label has hosts of its own. */
+/* Appends the header of a mail. Each label has its own hosts. */
 static void append_mail_header(struct generator *g, struct nb_buffer *out, bool spam)
 {
     unsigned host = (unsigned)(draw(g) % 400) * 2 + spam;
@@ -157,7 +158,8 @@ static void append_html(struct generator *g, struct nb_buffer *out, size_t bytes
     nb_buffer_puts(out, "</body></html>\r\n");
 }
 
-/* Half of them plain text, a quarter both alternatives, a quarter HTML alone. */
+/* Appends a mail: half of the mails are plain text, a quarter have both alternatives, a quarter are
+ * HTML alone. */
 static void append_mail(struct generator *g, struct nb_buffer *out, size_t bytes, uint64_t number)
 {
     bool spam = number % 2 != 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads a daemon on 127.0.0.1 with POST requests over kept-alive connections and says how many it
- * answered. One thread with epoll; no pipelining: each connection waits for the whole reply.
+ * Sends POST requests to a daemon on 127.0.0.1 over kept-alive connections and counts the replies.
+ * One thread with epoll; no pipelining: each connection waits for the whole reply.
  *
  *     load --port PORT --path PATH [--path PATH ...] [--type MEDIA/TYPE] [--connections N]
  *          [--seconds S] [--once] [--first N] BODIES
  *
- * BODIES holds the request bodies, each with its length in decimal and a line end before it. Body
- * i goes to path i modulo the number of paths; a '#' in a path stands for i + N.
- * They are sent in turn, over and over until the time is up, or with --once each a single time. The
- * last line on standard output is JSON.
+ * BODIES holds the request bodies; a line with its length in decimal precedes each body. Body i
+ * goes to path i modulo the number of paths; a '#' in a path stands for i + N. The bodies are sent
+ * in turn, again and again until the time is up; with --once each body is sent once. The last line
+ * on standard output is JSON.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,10 +32,10 @@ enum {
     CONNECTIONS_MOST = 1024,
     SECONDS_MOST = 3600,
     PATHS_MOST = 64,
-    HEADER_MOST = 8192, /* of a reply */
-    BUCKETS = 1000000,  /* of the latency histogram, a microsecond each; the last takes all
-                           that took longer */
-    STALL_SECONDS = 60  /* no reply at all for so long: give up */
+    HEADER_MOST = 8192, /* bytes of the header of a reply */
+    BUCKETS = 1000000,  /* of the latency histogram, a microsecond each; the last one also counts
+                           longer times */
+    STALL_SECONDS = 60  /* gives up after this time without any reply */
 };
 
 struct options {
@@ -46,22 +46,22 @@ struct options {
     size_t connections;
     double seconds;
     bool once;
-    size_t first; /* what '#' stands for in the path of the first body */
+    size_t first; /* number that replaces '#' in the path of the first body */
 };
 
 struct requests {
-    struct nb_buffer bytes; /* all requests, one after the other, headers included */
-    size_t *starts;         /* count + 1 of them */
+    struct nb_buffer bytes; /* all requests with their headers, one after the other */
+    size_t *starts;         /* `count` + 1 offsets in `bytes` */
     size_t count;
 };
 
 struct connection {
     int fd;
     bool idle;      /* no request is under way */
-    size_t at, end; /* what is left to send, in requests->bytes */
-    uint64_t sent;  /* when its sending began, nanoseconds */
+    size_t at, end; /* the part of requests->bytes that is still to send */
+    uint64_t sent;  /* when the request began, ns of the monotonic clock */
     char header[HEADER_MOST];
-    size_t header_length; /* while the header is not complete */
+    size_t header_length; /* bytes of the header so far */
     size_t body_left;     /* SIZE_MAX until the header is complete */
     int status;
 };
@@ -73,10 +73,10 @@ struct load {
     size_t next; /* number of the next request */
     size_t busy;
     int epoll;
-    bool over; /* nothing more is to be sent */
+    bool over; /* no request begins any more */
     uint64_t begin, finished;
     uint64_t done, refused, bytes_in, bytes_out;
-    int bad_status; /* one of those that were not 2xx */
+    int bad_status; /* the last status that was not 2xx */
     uint32_t *latencies;
 };
 
@@ -107,7 +107,7 @@ static struct nb_buffer read_file(const char *path)
     return bytes;
 }
 
-/* Appends the request line of body `number`. */
+/* Appends the request line; `number` replaces '#' in the path. */
 static int append_line(struct nb_buffer *out, const char *path, size_t number)
 {
     const char *mark = strchr(path, '#');
@@ -120,7 +120,7 @@ static int append_line(struct nb_buffer *out, const char *path, size_t number)
 static void add_request(struct requests *r, const struct options *o, const char *body,
                         size_t length)
 {
-    if ((r->count & (r->count - 1)) == 0) { /* room for twice as many, at powers of two */
+    if ((r->count & (r->count - 1)) == 0) { /* full: doubles the room at each power of two */
         size_t room = 2 * r->count + 2;
         r->starts = realloc(r->starts, room * sizeof *r->starts);
         if (r->starts == NULL)
@@ -214,7 +214,7 @@ static void end_request(struct load *l, struct connection *c)
     begin_request(l, c);
 }
 
-/* Takes bytes of the header; returns how many of them belonged to it. */
+/* Takes bytes of the header; returns how many of the bytes belong to it. */
 static size_t take_header(struct connection *c, const char *bytes, size_t length)
 {
     size_t room = sizeof c->header - 1 - c->header_length;
@@ -308,7 +308,7 @@ static void run(struct load *l)
     }
 }
 
-/* The microseconds within which a share of the requests was answered. */
+/* Returns the microseconds within which a share of the requests was answered. */
 static size_t percentile(const struct load *l, double share)
 {
     uint64_t seen = 0;

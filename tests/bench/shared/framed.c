@@ -26,7 +26,7 @@ static void read_file(struct nb_buffer *out, const char *path)
     fclose(file);
 }
 
-/* The mail whose line begins at `at`. */
+/* Returns the mail whose line begins at `at`. */
 static struct bench_mail parse_mail(const char *at, const char *end)
 {
     size_t rest = (size_t)(end - at);
