@@ -40,7 +40,7 @@ static void unload(void)
     json_decref(api);
 }
 
-/* Returns the value at a JSON pointer's path ("components/schemas/Problem"), or NULL. */
+/* Returns the value at the path of a JSON pointer ("components/schemas/Problem"), or NULL. */
 static json_t *find(json_t *from, const char *path)
 {
     char name[256];
@@ -196,7 +196,8 @@ START_TEST(bodies_are_those_of_the_routes)
 }
 END_TEST
 
-/* An error's type: of a wrong method there is no route yet that could be rspamd's. */
+/* Checks the media type of a response. After a wrong method (405) no route is known, so the error
+ * never has rspamd's form. */
 static void check_response(const struct nb_route *route, const char *status, json_t *response)
 {
     json_t *content = json_object_get(response, "content");
@@ -211,8 +212,8 @@ static void check_response(const struct nb_route *route, const char *status, jso
                   route->pattern, status);
 }
 
-/* 400 for an unknown query parameter and 405 are everywhere; a body brings its own refusals.
- * rspamd's clients may send none, of any type, and with any user. */
+/* Every operation has 400 for an unknown query parameter, and 405; one with a body has further
+ * errors. rspamd's clients may send no body, a body of any type, and any user. */
 START_TEST(every_operation_says_how_it_fails)
 {
     static const struct {
@@ -378,7 +379,8 @@ static bool has_required(json_t *schema, json_t *value)
     return true;
 }
 
-/* Undescribed members of our own replies are errors here, though a client may not mind them. */
+/* Checks the members of an object. An undescribed member is an error here, though clients ignore
+ * it. */
 static bool members_fit(json_t *schema, json_t *value)
 {
     const char *key;
@@ -424,7 +426,7 @@ static bool conforms(json_t *schema, json_t *value)
     return !json_is_object(value) || choices != NULL || members_fit(schema, value);
 }
 
-/* Takes the buffer's reply. */
+/* Checks that the reply in `out` conforms to the schema, and frees it. */
 static void answers(struct nb_buffer *out, const char *schema)
 {
     char path[128];
@@ -440,7 +442,8 @@ static void answers(struct nb_buffer *out, const char *schema)
 
 static const struct nb_string model = {"mail", 4};
 
-/* Compares the reply to a request: the results that are given, and to a batch an error as well. */
+/* Makes a reply from the given results, in a batch also from an error, and compares it with the
+ * schema. */
 static void replies(enum nb_verb verb, enum nb_results_form form, const char *schema,
                     const struct nb_receipt *receipt, const struct nb_verdict *verdict,
                     const struct nb_bag *bag)
@@ -587,7 +590,7 @@ START_TEST(models_and_listings_are_as_described)
 }
 END_TEST
 
-/* Two windows, one with figures and one where all are undefined. */
+/* Two windows: one with figures, and one in which all figures are undefined. */
 START_TEST(evaluations_are_as_described)
 {
     static const uint32_t numbers[] = {1, 0};

@@ -19,7 +19,7 @@ static struct nb_request request;
 static struct nb_results results;
 static struct nb_error error;
 
-/* Begins a request of a verb, whose reply stays in memory up to `memory` bytes. */
+/* Begins the reply to a request of this verb; a reply of up to `memory` bytes stays in memory. */
 static void begin(enum nb_verb verb, enum nb_results_form form, uint64_t memory)
 {
     config.spool_memory = memory;
@@ -112,7 +112,7 @@ START_TEST(totals_are_those_of_the_verb)
 }
 END_TEST
 
-/* A reply over the limit goes to a file piece by piece. */
+/* A reply over the limit is written to a file piece by piece. */
 START_TEST(a_long_batch_is_one_json_text)
 {
     struct nb_bag bag = {.size = 0};

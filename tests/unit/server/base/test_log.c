@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events in the log: hostile bytes stay on their line and in their value, in every form.
+ * Events in the log: hostile bytes cannot leave their line or their value, in any form of the log.
  */
 #include <check.h>
 #include <jansson.h>
@@ -27,7 +27,7 @@ static const struct {
     {"\x1b[2J", "\"\\x1b[2J\""},
     {"caf\xc3\xa9", "\"caf\\xc3\\xa9\""},
     {"\xff\xfe", "\"\\xff\\xfe\""},
-    {"\xe2\x80\xae", "\"\\xe2\\x80\\xae\""}, /* turns the direction of writing */
+    {"\xe2\x80\xae", "\"\\xe2\\x80\\xae\""}, /* reverses the direction of text */
     {"\x7f", "\"\\x7f\""},
 };
 

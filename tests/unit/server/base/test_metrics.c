@@ -23,7 +23,7 @@ static char *page_of(struct nb_metrics *metrics, const struct nb_engine_statisti
     return out.bytes;
 }
 
-/* Whether the page has exactly this line. */
+/* Returns whether the page has exactly this line. */
 static bool has_line(const char *page, const char *line)
 {
     size_t length = strlen(line);
@@ -81,7 +81,7 @@ START_TEST(fills_buckets)
         const char *bound;
         int count;
     } buckets[] = {{"5e-05", 1}, {"0.0001", 2}, {"0.00025", 2}, {"10", 2}, {"+Inf", 3}};
-    nb_metrics_request(metrics, 0, 200, 50000, 0, 0); /* a bound belongs to its bucket */
+    nb_metrics_request(metrics, 0, 200, 50000, 0, 0); /* a time equal to a bound is in its bucket */
     nb_metrics_request(metrics, 0, 200, 50001, 0, 0);
     nb_metrics_request(metrics, 0, 200, 10000000001u, 0, 0);
     char *page = page_of(metrics, NULL);
@@ -170,7 +170,7 @@ START_TEST(loses_nothing_among_threads)
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, count_many, metrics), 0);
     for (int i = 0; i < THREADS; i++) {
-        free(page_of(metrics, NULL)); /* reading in between does no harm */
+        free(page_of(metrics, NULL)); /* reading while others count does no harm */
         pthread_join(threads[i], NULL);
     }
     char *page = page_of(metrics, NULL);
@@ -251,7 +251,7 @@ START_TEST(users_are_counted_by_what_was_seen)
 }
 END_TEST
 
-/* The table stays as large as it is; those who are in it are still counted. */
+/* The table does not grow; users who are in it are still counted. */
 START_TEST(further_users_are_not_counted)
 {
     enum { MORE = 100 };

@@ -17,7 +17,7 @@ static void split(const char *text, size_t length, size_t piece, size_t most, st
     int rc;
     nb_splitter_init(&splitter, most);
     for (size_t at = 0; at < length; at += piece) {
-        /* In memory of its own, so that a line may not look behind its piece. */
+        /* A copy in its own memory, so that a read beyond the piece is found. */
         size_t size = length - at < piece ? length - at : piece;
         char *copy = malloc(size);
         memcpy(copy, text + at, size);
@@ -61,7 +61,7 @@ static const struct {
     {"123456789\nx\n", "1:!|2:x|"},
     {"x\n123456789", "1:x|2:!|"},
     {"123456789123456789123456789\n12345678\n123456789\n", "1:!|2:12345678|3:!|"},
-    {"         \nx", "1:!|2:x|"}, /* blank, but too long to know */
+    {"         \nx", "1:!|2:x|"}, /* blank, but too long to find out */
     {"a\n  ", "1:a|"},
 };
 

@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(a_line_may_fill_the_room)
 {
-    /* The longest line that is taken whole, and one byte more. */
+    /* The longest line that is read whole, and a line that is one byte longer. */
     for (size_t more = 0; more < 2; more++) {
         char bytes[NB_WORDLIST_LINE + 2];
         memset(bytes, 'x', sizeof bytes);
@@ -158,7 +158,8 @@ START_TEST(a_list_becomes_counts)
                       (uintmax_t)list.losses[i].count);
     ck_assert_uint_eq(list.losses[NB_LOSS_MALFORMED].lines[0], 13);
     ck_assert_uint_eq(list.losses[NB_LOSS_FROM].lines[0], 8);
-    /* Two tokens that are one word are added up, to at most the number of messages. */
+    /* The counts of two tokens that become one word are added up, to at most the number of
+     * messages. */
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_BODY, "viagra", NB_BOGOFILTER_SPAM), 4);
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_BODY, "viagra", NB_BOGOFILTER_HAM), 1);
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_BODY, "garden", NB_BOGOFILTER_HAM), 5);
@@ -166,7 +167,7 @@ START_TEST(a_list_becomes_counts)
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_SUBJECT, "subject:lunch", NB_BOGOFILTER_HAM), 2);
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_BODY, "anna", NB_BOGOFILTER_HAM), 0);
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_BODY, "often", NB_BOGOFILTER_SPAM), 0);
-    /* What bogofilter never counts is equally frequent in both labels. */
+    /* Features that bogofilter never counts are equally frequent in both labels. */
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_RECEIVED, "received:by", NB_BOGOFILTER_SPAM), 4);
     ck_assert_uint_eq(documents_of(&list, NB_FIELD_RECEIVED, "received:by", NB_BOGOFILTER_HAM), 6);
     nb_bogofilter_list_deinit(&list);
@@ -175,7 +176,7 @@ END_TEST
 
 static const struct {
     const char *bytes;
-    size_t length; /* 0: that of the text */
+    size_t length; /* 0: length of the string in `bytes` */
     int code;
     const char *text;
 } refused[] = {
@@ -278,7 +279,7 @@ START_TEST(a_dump_has_the_counts_of_the_list)
 }
 END_TEST
 
-/* A dump that is cut anywhere, or has any byte changed in its totals, is not whole. */
+/* A dump is not whole if it is cut anywhere or if any byte of its totals is changed. */
 START_TEST(a_cut_dump_is_not_whole)
 {
     struct nb_bogofilter_list list;

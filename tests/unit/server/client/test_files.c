@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents out of files of all formats, also of files that no program has written.
+ * Documents read from files of all formats, also from files that no program would write.
  */
 #include <check.h>
 #include <errno.h>
@@ -73,12 +73,12 @@ static char *write_text(const char *name, const char *text)
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* The result of a reading as text: each document as "kind label id name: content|", with the folder
- * left out of names; and each file that was skipped as "! name: reason|". */
+/* The result of a reading as text: each document as "kind label id name: content|", with names
+ * relative to the folder; and each file that was skipped as "! name: reason|". */
 struct heard {
     struct nb_buffer text;
     size_t documents, skipped;
-    size_t most; /* `take` ends the reading when so many documents have come; 0: never */
+    size_t most; /* `take` ends the reading after this many documents; 0: never */
 };
 
 static const char *short_name(const char *name)
@@ -157,7 +157,7 @@ static const struct {
     {"From: only one\nX-Other: a\n\n", false},
     {"From : a\nTo : b\n\n", false},
     {"Dear From: Sir,\nTo: c\n", false},
-    {" From: a\nTo: b\n", true}, /* as text that was copied from a screen */
+    {" From: a\nTo: b\n", true}, /* like text that was copied from a screen */
     {"\n\nFrom: a\nTo: b\n", true},
     {"\xEF\xBB\xBF"
      "From: a\nTo: b\n",
@@ -174,7 +174,7 @@ static const struct {
 START_TEST(mails_are_recognized)
 {
     size_t length = strlen(looks[_i].bytes);
-    char *bytes = malloc(length); /* exactly, so that a read behind it is found */
+    char *bytes = malloc(length); /* no spare byte, so that a read beyond the end is found */
     memcpy(bytes, looks[_i].bytes, length);
     ck_assert(nb_looks_like_mail(bytes, length) == looks[_i].is_mail);
     free(bytes);
@@ -204,7 +204,7 @@ static const struct {
 START_TEST(what_is_no_text_is_recognized)
 {
     size_t length = neither[_i].bytes.length;
-    char *bytes = malloc(length); /* exactly, as above */
+    char *bytes = malloc(length); /* no spare byte, as above */
     memcpy(bytes, neither[_i].bytes.bytes, length);
     ck_assert(nb_looks_binary(bytes, length) == neither[_i].is_binary);
     free(bytes);
@@ -220,7 +220,7 @@ static size_t documents(const struct nb_files_options *options, char *path)
     return heard.documents;
 }
 
-/* A mail may hold whatever it likes, and so may what the options call a text or a mail. */
+/* Binary data is accepted in a mail, and in a file that the options call a text or a mail. */
 START_TEST(binary_files_are_no_documents)
 {
     static const char zeros[40];
@@ -258,7 +258,7 @@ START_TEST(a_single_file_is_a_document)
 }
 END_TEST
 
-/* What belongs to no character of UTF-8 is a character of windows-1252. */
+/* Bytes that are not UTF-8 are read as windows-1252. */
 START_TEST(bytes_above_127_are_windows_1252)
 {
     struct heard heard = {.documents = 0};
@@ -352,7 +352,8 @@ START_TEST(what_is_not_an_mbox_is_skipped)
 }
 END_TEST
 
-/* Mails of all sizes around that of a read, so that separators lie across its end. */
+/* Mails of all sizes around the size of a read (64 KiB), so that the separator lies across its end.
+ */
 START_TEST(an_mbox_is_split_wherever_a_read_ends)
 {
     const struct nb_files_options options = {.format = "mbox"};
@@ -420,7 +421,7 @@ START_TEST(labels_stand_before_a_path)
     char given[200];
     (void)snprintf(given, sizeof given, "spam=%s", write_text("x", "1"));
     expect_with(&options, given, "text spam  x: 1|");
-    /* A file of that whole name is no label. */
+    /* A file whose whole name is a=b gives no label. */
     expect_with(&options, write_text("a=b", "2"), "text ham  a=b: 2|");
 }
 END_TEST
@@ -505,7 +506,7 @@ static const struct {
     {"a.csv", NULL, "only\n",
      "! a.csv: the first line names no column text or mail: say which it is, as in --columns "
      "text=COLUMN,label=COLUMN (there are: only)" OR_NO_HEADER "|"},
-    /* Usual names of other programs. */
+    /* Names of columns that other programs use. */
     {"a.csv", NULL, "Category,Message\nham,hello\n", "text ham  a.csv:2: hello|"},
     {"a.csv", NULL, "message,category\nhello,ham\n", "text ham  a.csv:2: hello|"},
     {"a.csv", NULL, "ID,Queue,Priority,Description\n7,ham,high,hello\n",
@@ -526,7 +527,8 @@ static const struct {
     {"a.csv", "id,text,label", "id,text,label\n7,hello,ham\n", "text ham 7 a.csv:2: hello|"},
     {"a.csv", "label,text", "ham,message\nham,hello\n",
      "text ham  a.csv:1: message|text ham  a.csv:2: hello|"},
-    /* Unknown names: the label of the first line does not come again, those of others do. */
+    /* Columns with unknown names: the label of the first line does not occur again, other labels
+     * do. */
     {"a.csv", NULL, "Sorte,Nachricht\nham,a b\nspam,c\nham,d\n",
      "text ham  a.csv:2: a b|text spam  a.csv:3: c|text ham  a.csv:4: d|"},
     {"a.csv", NULL, "Sorte,zwei Worte\nham,a\nham,b\n",
@@ -689,7 +691,7 @@ static const struct {
     {OF("\xFE\xFF\0l\0a\0b\0e\0l\0,\0t\0e\0x\0t\0\n\0h\0a\0m\0,\0M\0\xFC\0l\0l\0\n\0s\0p\0a\0m\0,"
         "\0005\0 \x20\xAC"),
      NULL, ROWS},
-    /* What is neither is refused as a whole. */
+    /* A file that is neither UTF-8 nor windows-1252 is refused as a whole. */
     {OF("label,text\nham,good\nspam,M\x81ll\n"), NULL,
      "! a.csv: is neither UTF-8 nor windows-1252 (line 3 is the first with bytes above 127): say "
      "its charset, as in --charset cp850|"},

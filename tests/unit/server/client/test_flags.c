@@ -108,7 +108,7 @@ END_TEST
 
 static const struct {
     const char *words[4];
-    const char *text; /* a part of the message */
+    const char *text; /* part of the message */
 } mistakes[] = {
     {{"--nonsense"}, "--nonsense is not an option of test"},
     {{"-x"}, "-x is not an option of test"},
@@ -208,8 +208,8 @@ static const struct nb_command *const COMMANDS[] = {
     &NB_COMMAND_BENCH,   &NB_COMMAND_RESTORE,  &NB_COMMAND_WATCH,
 };
 
-/* Lines of --help fit a terminal, names and letters are given once, and the options fit the room
- * that main has for them. */
+/* Lines of --help fit a terminal, no two flags have the same name or letter, and the options fit
+ * the room that main has for them. */
 START_TEST(tables_of_commands_are_sound)
 {
     const struct nb_command *command = COMMANDS[_i];
@@ -290,8 +290,8 @@ START_TEST(options_may_stand_before_the_command)
         {{"--quick", NULL}, true},
         {{"-q", "-n", "x", "--count=3", NULL}, true},
         {{"-nx", "--name", "quick", NULL}, true},
-        {{"--json", "-m", "mail", NULL}, true}, /* of every command */
-        {{"-n", NULL}, false},                  /* the name of the command would be its value */
+        {{"--json", "-m", "mail", NULL}, true}, /* --json and -m are flags of every command */
+        {{"-n", NULL}, false}, /* the name of the command would be the value of -n */
         {{"path", NULL}, false},
         {{"-q", "path", "-q", NULL}, false},
         {{"--typo", NULL}, false},

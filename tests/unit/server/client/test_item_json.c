@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Documents as JSON, held against jansson's reader.
+ * Documents as JSON, compared with what jansson reads back.
  */
 #include <check.h>
 #include <jansson.h>
@@ -50,7 +50,7 @@ static const struct {
 
 START_TEST(a_text_is_read_as_it_was)
 {
-    char *bytes = malloc(texts[_i].length); /* exactly, so that a read behind it is found */
+    char *bytes = malloc(texts[_i].length); /* no spare byte: a read beyond the end is found */
     memcpy(bytes, texts[_i].bytes, texts[_i].length);
     const struct nb_item item = {.content = {bytes, texts[_i].length}};
     json_t *object = parse(&item, true);

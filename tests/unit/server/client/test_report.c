@@ -56,7 +56,8 @@ START_TEST(figures_are_those_of_the_evaluation)
     ck_assert_double_eq(at(figures, "accuracy"), 5.0 / 8);
     ck_assert_double_eq(at(figures, "false_positive_rate"), 0.5);
     ck_assert_double_eq(at(figures, "false_negative_rate"), 0.25);
-    /* Of 16 pairs of a spam and a ham the two of the lowest spam (0.3) are in the wrong order. */
+    /* There are 16 pairs of a spam and a ham; the lowest spam (0.3) is in the wrong order in two of
+     * them. */
     ck_assert_double_eq_tol(at(figures, "one_minus_roca_percent"), 100 * 2.0 / 16, 1e-9);
     ck_assert_double_eq(at(json_object_get(labels, "ham"), "documents"), 4);
     ck_assert_double_eq(at(json_object_get(labels, "ham"), "recall"), 0.5);
@@ -80,7 +81,7 @@ START_TEST(figures_of_nothing_are_null)
     ck_assert(json_is_null(json_object_get(figures, "accuracy")));
     ck_assert(json_is_null(json_object_get(figures, "log_loss")));
     ck_assert_uint_eq(json_array_size(json_object_get(figures, "roc")), 0);
-    /* JSON has no NAN: what is printed can be read again. */
+    /* JSON has no NAN: the printed text can be read again. */
     char *text = json_dumps(figures, 0);
     ck_assert_ptr_nonnull(text);
     free(text);
@@ -140,7 +141,7 @@ START_TEST(a_report_has_room_for_all_evaluations)
 }
 END_TEST
 
-/* Nine labels in a circle, each taken for the next one once, the first one twice. */
+/* Nine labels in a circle: each is once mistaken for the next label, the first one twice. */
 static json_t *figures_of_many(void)
 {
     static char name[9][2];
@@ -173,7 +174,7 @@ START_TEST(a_report_of_many_labels)
     json_t *figures = figures_of_many();
     struct nb_report report = {{"online"}, {figures}, 1, "a", false};
     char *text = print(&report);
-    /* Of 28 verdicts 18 are right. Two labels, a and b, have 2 right of 7 documents and verdicts,
+    /* 18 of 28 verdicts are right. Two labels, a and b, have 2 right of 7 documents and verdicts,
      * the other seven 2 of 6: macro-F1 is (2 * 4 / 7 + 7 * 4 / 6) / 9. */
     ck_assert_ptr_nonnull(
         strstr(text, "\naccuracy           64.29 %\nmacro-F1           64.55 %\n"));
@@ -358,7 +359,7 @@ START_TEST(a_document_without_a_label_is_refused)
 }
 END_TEST
 
-/* Evaluations, given by their 1 - ROCA, accuracy and log-loss; and the number of labels. */
+/* Evaluations, each as its 1 - ROCA, accuracy and log-loss; and the number of labels. */
 static const struct {
     double figures[3][3];
     int labels;
@@ -366,11 +367,11 @@ static const struct {
     size_t count, best;
 } races[] = {
     {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 2, false, 3, 1},
-    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 3, false, 3, 2}, /* accuracy: greater */
-    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 3, true, 3, 1},  /* a label was named */
-    {{{.1, .9, .2}, {.1, .8, .1}}, 2, false, 2, 1},                /* equal: log-loss */
-    {{{.1, .9, .2}, {.1, .8, .2}}, 2, false, 2, 2},                /* equal in both */
-    {{{.1, .9, .2}, {.1, .9, .2}, {.0, .9, .2}}, 2, false, 3, 2},  /* but not the best */
+    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 3, false, 3, 2}, /* the greatest accuracy wins */
+    {{{.5, .9, .2}, {.1, .8, .3}, {.3, .99, .1}}, 3, true, 3, 1},  /* named: 1 - ROCA decides */
+    {{{.1, .9, .2}, {.1, .8, .1}}, 2, false, 2, 1}, /* 1 - ROCA is equal: log-loss decides */
+    {{{.1, .9, .2}, {.1, .8, .2}}, 2, false, 2, 2}, /* equal in both: none wins */
+    {{{.1, .9, .2}, {.1, .9, .2}, {.0, .9, .2}}, 2, false, 3, 2}, /* equal, but not the best */
     {{{.1, .9, .2}}, 2, false, 1, 1},
 };
 

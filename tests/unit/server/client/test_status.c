@@ -208,7 +208,7 @@ START_TEST(all_lists_may_be_full)
 }
 END_TEST
 
-/* The fields of these names that a mail brings are somebody else's. */
+/* Fields of these names in the incoming mail were written by somebody else. */
 START_TEST(a_mail_loses_forged_fields)
 {
     const struct nb_status_fields wanted = {.name = "X-Status", .all = {{"X-Flag: %y"}, 1}};
@@ -230,7 +230,7 @@ START_TEST(a_mail_loses_forged_fields)
 }
 END_TEST
 
-/* Behind an mbox line without an end, fields begin a line of their own. */
+/* After an mbox line without a line end, the fields begin on a line of their own. */
 START_TEST(fields_begin_a_line)
 {
     struct nb_fields fields = {.names = {{"X-Status", 8}}, .name_count = 1};
@@ -245,7 +245,8 @@ START_TEST(fields_begin_a_line)
 }
 END_TEST
 
-/* Some readers end a line at a bare CR, or drop control characters, and would see these fields. */
+/* Some mail readers end a line at a bare CR, or drop control characters, and would show these
+ * fields. */
 static const struct {
     const char *mail, *clean;
 } hidden[] = {
@@ -283,8 +284,8 @@ START_TEST(a_mail_loses_hidden_fields)
 }
 END_TEST
 
-/* Each piece of such a header could be the beginning of a name that all pieces behind it go on
- * with. If each were read to the end of the header, this mail would take many minutes. */
+/* Each piece of such a header could begin a name that all pieces after it continue. If each were
+ * read to the end of the header, this mail would take many minutes. */
 START_TEST(a_header_of_control_characters_is_read_once)
 {
     enum { PIECES = 2000000 };

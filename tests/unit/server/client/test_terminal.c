@@ -29,11 +29,11 @@ static const struct {
     {"a\r\nb\tc\x7F", 99, "a  b c "},
     {"\xC2\x9B"
      "31m",
-     99, " 31m"}, /* CSI as one character of UTF-8 */
+     99, " 31m"}, /* CSI as a single character (U+009B) */
     {"\xC2\x80\xC2\x9F\xC2\xA0", 99, "  \xC2\xA0"},
     {"\xC3\xA4\xC3\xB6\xC3\xBC", 2, "\xC3\xA4\xC3\xB6"},
     {"\xF0\x9F\x98\x80x", 1, "\xF0\x9F\x98\x80"},
-    {"\xE2\x82", 9, "\xE2\x82"}, /* a sequence that is cut stays as it is */
+    {"\xE2\x82", 9, "\xE2\x82"}, /* a truncated sequence stays as it is */
 };
 
 START_TEST(control_characters_become_spaces)
