@@ -11,7 +11,7 @@
 enum { ARGUMENTS_MOST = 8 };
 
 static const struct {
-    const char *arguments[ARGUMENTS_MOST]; /* NULL behind the last */
+    const char *arguments[ARGUMENTS_MOST]; /* ends with NULL */
     int rc;
     enum nb_action action;
     const char *config, *data, *listen;
@@ -93,7 +93,7 @@ static const struct {
     {"0.0.0.0:8763", 0, false},
     {"[::]:8763", 0, false},
     {"192.0.2.1:80", 0, false},
-    {"[::ffff:127.0.0.1]:80", 0, false}, /* reaches only this machine, but better asked for */
+    {"[::ffff:127.0.0.1]:80", 0, false}, /* is loopback, but does not count as such */
     {"", NB_INVALID, false},
     {":", NB_INVALID, false},
     {":80", NB_INVALID, false},

@@ -20,7 +20,7 @@
 static const struct {
     const char *method, *path;
     enum nb_route_result result;
-    const char *pattern; /* or Allow, with NB_ROUTE_NO_METHOD */
+    const char *pattern; /* with NB_ROUTE_NO_METHOD the value of Allow */
     const char *first, *second;
 } paths[] = {
     {"GET", "/", NB_ROUTE_FOUND, "/", NULL, NULL},
@@ -65,7 +65,7 @@ static const struct {
     {"POST", "/checkv2/", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
     {"PUT", "/CHECK", NB_ROUTE_NO_METHOD, "POST, GET, HEAD", NULL, NULL},
     {"POST", "/stat", NB_ROUTE_NO_METHOD, "GET, HEAD", NULL, NULL},
-    /* Only those of rspamd. */
+    /* Only rspamd's paths may be in any case. */
     {"GET", "/Healthz", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
     {"GET", "/v1/Models", NB_ROUTE_NO_PATH, NULL, NULL, NULL},
 };
@@ -121,7 +121,7 @@ START_TEST(every_route_is_found_by_its_own_pattern)
 }
 END_TEST
 
-/* What is encoded, every byte but NUL, comes back. */
+/* Every byte except NUL, when encoded, is decoded to itself. */
 START_TEST(decodes_what_was_encoded)
 {
     char encoded[3 * 255 + 1], *to = encoded;
@@ -201,7 +201,7 @@ START_TEST(refuses_a_parameter_given_twice)
 }
 END_TEST
 
-/* What rspamd's clients send beside what is known is passed over, however much it is. */
+/* Parameters of rspamd's clients that are unknown are ignored, however many there are. */
 START_TEST(keeps_of_rspamd_what_it_knows)
 {
     struct nb_route route = {.pattern = "/test", .query = known, .protocol = &nb_protocol_rspamd};

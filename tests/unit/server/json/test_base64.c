@@ -12,7 +12,7 @@
 
 enum { TEXT_MOST = 240, BYTES_MOST = TEXT_MOST };
 
-/* A seeded generator of its own (splitmix64), so that a failure repeats on every machine. */
+/* A seeded generator in this file (splitmix64), so that a failure repeats on every machine. */
 static uint64_t seed = 4648;
 
 static uint32_t draw(uint32_t below)
@@ -23,7 +23,8 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)((z ^ z >> 31) >> 32) % below;
 }
 
-/* Expects both decoders to agree; `room` bytes fit. Returns whether the text was base64. */
+/* Expects both decoders to agree; the output has room for `room` bytes. Returns whether the text
+ * was base64. */
 static bool decodes_alike(struct nb_string text, size_t room)
 {
     unsigned char want[BYTES_MOST], got[BYTES_MOST + 1];
@@ -86,7 +87,7 @@ END_TEST
 
 START_TEST(nothing_is_written_behind_the_room)
 {
-    /* twelve bytes, and three times as many, which are decoded sixteen digits at once */
+    /* 12 bytes; and 36 bytes, of which 16 digits are decoded at once */
     const char *text = "QUJDREVGR0hJSktM";
     const char *longer = "QUJDREVGR0hJSktMQUJDREVGR0hJSktMQUJDREVGR0hJSktM";
     for (size_t room = 0; room <= 40; room++) {

@@ -22,7 +22,7 @@
 
 #include "tests/fuzz/fuzz_codec.c"
 
-/* A seeded generator of its own (splitmix64), so that a failure repeats on every machine. */
+/* A seeded generator in this file (splitmix64), so that a failure repeats on every machine. */
 static uint64_t seed;
 
 static uint64_t draw(void)
@@ -39,7 +39,7 @@ static void begin_random(uint64_t value)
     printf("seed %llu\n", (unsigned long long)value);
 }
 
-/* Parses the contents of a buffer with jansson, which the replies do not use, and empties the
+/* Parses the contents of a buffer with jansson, which does not write the replies, and empties the
  * buffer. */
 static json_t *parsed(struct nb_buffer *out)
 {
@@ -112,7 +112,7 @@ START_TEST(numbers_read_back_to_the_last_bit)
         memcpy(&any, &bits, sizeof any);
         if (isfinite(any))
             writes_double(any);
-        /* The range of the fast way, every decimal exponent alike. */
+        /* The range of the fast path, with all decimal exponents equally often. */
         writes_double(pow(10, (double)(draw() % 33000) / 1000 - 16) * (draw() % 2 ? 1 : -1));
         writes_double((double)draw() / 18446744073709551616.0);
     }
@@ -162,7 +162,7 @@ START_TEST(numbers_look_as_printf_would_write_them)
 }
 END_TEST
 
-/* Probabilities by the book are often very small. */
+/* Bayes by the book often gives very small probabilities. */
 START_TEST(small_numbers_look_as_printf_would_write_them)
 {
     begin_random(10);
@@ -182,8 +182,8 @@ START_TEST(small_numbers_look_as_printf_would_write_them)
 }
 END_TEST
 
-/* Writes a number by printf with the fewest digits, at least 15, that read back, and with a
- * point. */
+/* Writes a number with printf: with the fewest digits, at least 15, that read back as the same
+ * number, and with a point. */
 static void brief_by_printf(double value, char *text, size_t size)
 {
     for (int digits = 15; digits <= 17; digits++) {
@@ -208,7 +208,7 @@ static void writes_as_printf(double value)
     nb_buffer_deinit(&out);
 }
 
-/* Numbers of few decimals, and those beside them, are written without printf. */
+/* Numbers of few decimals and their neighbours are written without printf. */
 START_TEST(decimals_look_as_printf_would_write_them)
 {
     static const double units[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 1e7, 1e8, 1e9, 1e10};
@@ -285,7 +285,7 @@ START_TEST(strings_are_valid_whatever_the_bytes)
         {"\n\r\t\b\f\v\0\x1f\x7f", 9, "\"\\n\\r\\t\\b\\f\\u000b\\u0000\\u001f\x7f\""},
         {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x92\xB0", 9, "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x92\xB0\""},
         {"\xE2\x80\xA8", 3, "\"\xE2\x80\xA8\""},         /* U+2028 */
-        {"\xFFz", 2, "\"\xEF\xBF\xBDz\""},               /* no first byte */
+        {"\xFFz", 2, "\"\xEF\xBF\xBDz\""},               /* cannot begin a character */
         {"\xC3", 1, "\"\xEF\xBF\xBD\""},                 /* cut off */
         {"\xC0\x80", 2, "\"\xEF\xBF\xBD\xEF\xBF\xBD\""}, /* overlong */
         {"\xE0\x9F\xBF", 3, "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
@@ -304,7 +304,8 @@ START_TEST(strings_are_valid_whatever_the_bytes)
 }
 END_TEST
 
-/* Sixteen bytes are copied at once, and four to fifteen: wherever the odd one stands. */
+/* Blocks of sixteen bytes, and of four to fifteen, are copied at once: the odd byte may be anywhere
+ * in them. */
 START_TEST(an_odd_byte_is_escaped_at_every_place)
 {
     static const struct {
@@ -314,7 +315,7 @@ START_TEST(an_odd_byte_is_escaped_at_every_place)
         {'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\x80', "\xEF\xBF\xBD"}, {'\0', "\\u0000"}};
     enum { LONGEST = 40, ODD = sizeof odd / sizeof *odd };
     for (size_t length = 1; length <= LONGEST; length++)
-        for (size_t at = 0; at <= length; at++) /* at the end there is none */
+        for (size_t at = 0; at <= length; at++) /* at == length: no odd byte */
             for (size_t k = 0; k < ODD; k++) {
                 char *bytes = malloc(length), want[LONGEST + 16];
                 struct nb_buffer out = {0};
@@ -536,7 +537,7 @@ START_TEST(wrong_documents_are_refused_by_name)
         int rc = nb_json_document_read(text, bad[i].verb, &d, &error);
         ck_assert_msg(rc == bad[i].code && error.code == rc, "row %zu: %d %s", i, rc, error.text);
         ck_assert_msg(strstr(error.text, bad[i].word) != NULL, "row %zu: %s", i, error.text);
-        /* As a body of its own it is refused alike. */
+        /* The same document as a whole body is also refused. */
         struct nb_json_body *body = NULL;
         rc = nb_json_body_new(text, 10, &body, NULL);
         if (rc == 0) {
@@ -565,7 +566,7 @@ START_TEST(nesting_and_numbers_of_values_are_bounded)
     wide[0] = '[';
     text = (struct nb_string){wide, sizeof wide};
     ck_assert_int_eq(nb_json_body_new(text, 1000, &body, &error), NB_TOO_LARGE);
-    /* Commas in a string are no values. */
+    /* Commas in a string do not count as values. */
     memcpy(wide, "{\"txet\":\"", 9);
     memcpy(wide + sizeof wide - 2, "\"}", 2);
     ck_assert_int_eq(nb_json_body_new(text, 1000, &body, &error), 0);
@@ -574,7 +575,7 @@ START_TEST(nesting_and_numbers_of_values_are_bounded)
 }
 END_TEST
 
-/* The same batch by the scanner and, with one member that only jansson can read, by jansson. */
+/* The same batch, read by the scanner and, with a member that only jansson can read, by jansson. */
 START_TEST(a_batch_keeps_order_and_good_documents)
 {
     static const char *const batches[] = {
@@ -599,7 +600,7 @@ START_TEST(a_batch_keeps_order_and_good_documents)
         ck_assert_int_eq(nb_json_body_document(body, 1, NB_VERB_TRAIN, &second, &error),
                          NB_INVALID);
         ck_assert_int_eq(nb_json_body_document(body, 2, NB_VERB_TRAIN, &third, &error), 0);
-        nb_json_body_free(&body); /* the documents live on */
+        nb_json_body_free(&body); /* the documents do not depend on the body */
         ck_assert(same(first.label, "x", 1) && same(first.id, "1", 1));
         ck_assert_uint_eq(first.document.length, 3);
         ck_assert_mem_eq(first.document.bytes, "a b", 3);
@@ -629,7 +630,7 @@ START_TEST(batches_of_other_shapes)
         {"{\"documents\": [{\"text\": \"a\"},]}", NB_INVALID, 0, "not valid JSON"},
         {"{\"documents\": [{\"text\": \"a\"}]", NB_INVALID, 0, "not valid JSON"},
         {"{\"documents\": [{\"text\": \"a\"}]} x", NB_INVALID, 0, "end of file"},
-        {"[{\"text\": \"a\"}]", 0, 1, ""}, /* not a batch: its one document is no object */
+        {"[{\"text\": \"a\"}]", 0, 1, ""}, /* not a batch: its only document is not an object */
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_json_body *body = NULL;
@@ -890,7 +891,7 @@ START_TEST(random_inputs_do_no_harm)
 }
 END_TEST
 
-/* The scanner looks at eight bytes at once: every byte at every place among them. */
+/* The scanner reads eight bytes at once: every byte is tried at every place among them. */
 START_TEST(no_byte_slips_through_at_any_place)
 {
     char text[] = "{\"text\":\"0123456789abcdefghijklmnop\"}";
@@ -903,7 +904,7 @@ START_TEST(no_byte_slips_through_at_any_place)
             int rc = nb_json_document_read((struct nb_string){text, sizeof text - 1},
                                            NB_VERB_CLASSIFY, &d, NULL);
             bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
-            /* A backslash may make an escape of what follows it. */
+            /* A backslash may form an escape with the byte after it. */
             if (byte != '\\')
                 ck_assert_msg((rc == 0) == plain, "byte %u at %zu", byte, i);
             nb_json_document_deinit(&d);
@@ -914,8 +915,8 @@ START_TEST(no_byte_slips_through_at_any_place)
 }
 END_TEST
 
-/* A label and an id as a number, by the scanner and by jansson, which alone reads the escape in the
- * name of a member: the same text, or refused by both. */
+/* A label and an id that are numbers, read by the scanner and by jansson: both give the same text,
+ * or both refuse it. Only jansson reads the escape in the name of a member. */
 START_TEST(numbers_are_names)
 {
     static const struct {
@@ -956,8 +957,8 @@ START_TEST(numbers_are_names)
 }
 END_TEST
 
-/* Documents that are right, of every shape: the scanner must take them all, which the fuzzer then
- * holds against jansson. */
+/* The scanner must accept valid documents of every shape; the fuzzer then compares its result with
+ * that of jansson. */
 START_TEST(every_right_document_takes_the_fast_way)
 {
     static const char *const runs[] = {"word ",

@@ -26,7 +26,7 @@ START_TEST(by_hand)
 }
 END_TEST
 
-/* To the bit. */
+/* Results are equal to the last bit. */
 START_TEST(as_much_other_mail_changes_nothing)
 {
     static const double values[] = {0, 1e-300, 0.3, 0.5, 0.9, 0.99999, 1};
@@ -38,8 +38,8 @@ START_TEST(as_much_other_mail_changes_nothing)
 }
 END_TEST
 
-/* However much spam there is: no mail is marked at the shipped threshold of 0.9 before the eighth
- * of another label, and none is rejected at 0.9999 before the 127th. */
+/* However much spam was learned: no mail is marked at the default threshold of 0.9 before eight
+ * mails of another label were learned, and none is rejected at 0.9999 before 127 were. */
 START_TEST(little_other_mail_does_not_make_sure)
 {
     for (uint64_t spam = 1000; spam <= 1000000000; spam *= 1000) {

@@ -22,7 +22,7 @@
 #define GTUBE "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
 
 static struct nb_config config;
-static const char models[] = "*"; /* that the client may use */
+static const char models[] = "*"; /* names of the models that the client may use */
 
 static struct nb_string str(const char *s)
 {
@@ -59,10 +59,10 @@ static const struct {
     {"From a\nX-Envelope-From: <a>\nX-Envelope-To: b, c\nReceived: x\n\nd", "Received: x\n\nd"},
     {"From a\r\nX-Envelope-From: <a>\r\nX-Envelope-To: b\r\n\r\nd", "\r\nd"},
     {"From a\nx-envelope-to: b\nSubject: a\n", "Subject: a\n"},
-    /* Without the line that Exim writes in front they are the mail's own. */
+    /* Without the line "From ", which Exim writes before them, these fields belong to the mail. */
     {"X-Envelope-From: <a>\nX-Envelope-To: b\n\nc", "X-Envelope-From: <a>\nX-Envelope-To: b\n\nc"},
     {"From a\nSubject: a\nX-Envelope-To: b\n\nc", "Subject: a\nX-Envelope-To: b\n\nc"},
-    /* Once is enough: a second line is what the sender wrote. */
+    /* Only one such line is removed: the sender wrote the second one. */
     {"From a\nFrom b\nc", "From b\nc"},
     {"From: a@b\n\nc", "From: a@b\n\nc"},
     {"From", "From"},
@@ -203,7 +203,7 @@ END_TEST
 /* ---- scores ------------------------------------------------------------------------------------
  */
 
-/* The table of config/integrations/spamc/README.md. */
+/* These rows are the table in config/integrations/spamc/README.md. */
 START_TEST(scores_of_published_thresholds)
 {
     static const struct {
@@ -256,7 +256,7 @@ END_TEST
  */
 
 static const struct {
-    const char *key, *value, *other_key, *other_value, *said; /* NULL: taken */
+    const char *key, *value, *other_key, *other_value, *said; /* NULL: the options are accepted */
 } options[] = {
     {NULL, NULL, NULL, NULL, NULL},
     {"model", "a b", NULL, NULL, "[filter] model: "},
@@ -315,7 +315,7 @@ START_TEST(options_go_together_or_are_refused)
         ck_assert_msg(rc == 0, "case %d: %s", _i, error.text);
         return;
     }
-    ck_assert_msg(rc == NB_INVALID || rc == NB_UNUSABLE, "case %d: %d", _i, rc); /* the user's */
+    ck_assert_msg(rc == NB_INVALID || rc == NB_UNUSABLE, "case %d: %d", _i, rc); /* user's fault */
     ck_assert_msg(strstr(error.text, options[_i].said) != NULL, "case %d: %s", _i, error.text);
 }
 END_TEST
@@ -366,8 +366,7 @@ static struct nb_document mail_of(const char *mail)
     return (struct nb_document){.kind = NB_DOCUMENT_MAIL, .bytes = mail, .length = strlen(mail)};
 }
 
-/* Learns `count` mails of each label. */
-/* Learns `count` documents of a label, or of both labels if it is NULL. */
+/* Learns `count` mails of a label, or of each of the two labels if `label` is NULL. */
 static void train_label(const char *model, const char *label, int count)
 {
     static const char *const words[] = {"prize pills", "garden seeds"};
@@ -396,7 +395,7 @@ static void train(const char *model, int count)
     train_label(model, NULL, count);
 }
 
-/* Returns the probability of spam from the engine itself. */
+/* Returns the probability of spam that the engine gives. */
 static double probability(const char *model, const char *mail)
 {
     struct nb_verdict verdict;
@@ -415,7 +414,7 @@ static double probability(const char *model, const char *mail)
 static void check_for(const char *mail, const char *user)
 {
     struct nb_error error = {0};
-    memset(&report, 0xa5, sizeof report); /* nothing may be left as it was */
+    memset(&report, 0xa5, sizeof report); /* the check must set every member */
     const struct nb_string asked[] = {str(user)};
     int rc = nb_filter_check(
         &server, &config, models,
@@ -494,7 +493,7 @@ START_TEST(models_that_a_client_may_not_use_are_not_asked)
     static const struct {
         const char *models, *user;
         int rc;
-        const char *model; /* that decides; NULL: none is ready */
+        const char *model; /* the model that decides; NULL: none is ready */
     } table[] = {
         {"*", "ann", 0, "mail-ann"},         {"*", "bob", 0, "mail"},
         {"mail-*", "ann", 0, "mail-ann"},    {"mail-*", "bob", 0, NULL},
@@ -552,7 +551,7 @@ START_TEST(actions_are_counted)
 }
 END_TEST
 
-/* The first is the verdict, the others are parts. */
+/* Checks the symbols: the first is the verdict, the others are parts of the mail. */
 static void check_symbols(void)
 {
     for (size_t i = 0; i < report.symbol_count; i++) {
@@ -614,7 +613,7 @@ START_TEST(symbols_name_as_many_tokens_as_asked_for)
 }
 END_TEST
 
-/* A field's evidence speaks for spam or for ham, whichever of the two wins. */
+/* The evidence of a field may speak for spam or for ham, whichever of the two wins. */
 START_TEST(symbols_speak_for_what_their_words_speak_for)
 {
     static const struct {
@@ -640,7 +639,8 @@ START_TEST(symbols_speak_for_what_their_words_speak_for)
 }
 END_TEST
 
-/* A model that decides by Bayes alone can be certain; "never" is still never. */
+/* A model that decides by Bayes alone can give a probability of 1; a threshold of 1 still means
+ * never. */
 START_TEST(certainty_does_not_reach_1)
 {
     char mail[8192] = "Subject: watches\n\n";
@@ -700,8 +700,8 @@ START_TEST(ham_alone_is_not_enough)
 }
 END_TEST
 
-/* The model of a user is the one that decides when it is ready; before, only if there is no other.
- */
+/* The model of a user decides when it is ready; before that it decides only if there is no other
+ * model. */
 START_TEST(a_model_of_few_documents_decides_if_there_is_no_other)
 {
     static const struct nb_string user = {"ann", 3};
@@ -727,7 +727,7 @@ START_TEST(a_model_of_few_documents_decides_if_there_is_no_other)
 }
 END_TEST
 
-/* A label that the model has never heard of is no proof of ham. */
+/* If the model does not know the spam label, its verdict does not mean ham. */
 START_TEST(a_model_without_the_label_is_not_ready)
 {
     train("mail", 12);
@@ -783,7 +783,7 @@ START_TEST(a_user_of_an_untrained_daemon_is_told_so)
 }
 END_TEST
 
-/* The action and the probability of a mail to several users with models of their own. */
+/* Checks a mail to two users, each of whom has a model. */
 static void check_for_two(const char *first, const char *second)
 {
     struct nb_error error = {0};
@@ -809,8 +809,8 @@ START_TEST(of_several_users_the_mildest_verdict_counts)
         double header, reject;
         enum nb_filter_action action;
     } table[] = {
-        {low, 1, NB_FILTER_ADD_HEADER}, /* both */
-        {high, 1, NB_FILTER_NO_ACTION}, /* one of them */
+        {low, 1, NB_FILTER_ADD_HEADER}, /* both reach `header` */
+        {high, 1, NB_FILTER_NO_ACTION}, /* only one reaches it */
         {low, high, NB_FILTER_ADD_HEADER},
         {low, low, NB_FILTER_REJECT},
     };
@@ -930,11 +930,11 @@ static void check_texts(void)
     nb_buffer_deinit(&status);
 }
 
-/* Every byte in every place that a text is made from. */
+/* Puts every byte into every place of a mail from which a text is made. */
 START_TEST(no_control_byte_gets_out)
 {
     train("mail", 12);
-    set_thresholds(0, DBL_EPSILON, DBL_EPSILON, 1); /* every mail's subject is rewritten */
+    set_thresholds(0, DBL_EPSILON, DBL_EPSILON, 1); /* the subject of every mail is rewritten */
     for (int byte = 1; byte < 256; byte++) {
         char mail[512];
         snprintf(mail, sizeof mail,
@@ -963,7 +963,7 @@ START_TEST(long_texts_are_cut)
     ck_assert_uint_eq(strlen(report.message_id), NB_FILTER_FIELD - 1);
     ck_assert_uint_eq(strlen(report.subject), NB_FILTER_FIELD - 1);
     ck_assert_int_eq(strncmp(report.subject, "***SPAM*** www", 14), 0);
-    mail[strlen(mail) - 1] = '\0'; /* no test mail any more */
+    mail[strlen(mail) - 1] = '\0'; /* no longer a test mail */
     check_for(mail, long_word);
     check_texts();
     check_symbols();
@@ -999,7 +999,7 @@ START_TEST(rewrites_each_subject)
     ck_assert_int_eq(report.action, NB_FILTER_REWRITE_SUBJECT);
     if (strchr(subjects[_i].subject, '\t') == NULL)
         ck_assert_str_eq(report.subject, subjects[_i].subject);
-    else /* folded: the tab is a blank now */
+    else /* the subject was folded: the tab becomes a blank */
         ck_assert_str_eq(report.subject, "***SPAM*** win more");
 }
 END_TEST
@@ -1061,7 +1061,7 @@ static TCase *with_engine(void)
 {
     TCase *tcase = tcase_create("with an engine");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60); /* a store on a slow disk */
+    tcase_set_timeout(tcase, 60); /* for a store on a slow disk */
     tcase_add_test(tcase, a_threshold_is_reached_at_it_and_not_below);
     tcase_add_test(tcase, models_that_a_client_may_not_use_are_not_asked);
     tcase_add_test(tcase, ham_is_ham);

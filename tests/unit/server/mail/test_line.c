@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The line protocols without a connection: whose bytes these are, the head, scores, the mail.
+ * The line protocols without a connection: how they are told from HTTP, the head, scores, the mail.
  */
 #include <check.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const struct {
     {"PING SPAMC/", NB_SNIFF_LINE},
     {"SKIP SPAMC/1.2", NB_SNIFF_LINE},
     {"TELL SPAMC/1.5", NB_SNIFF_LINE},
-    /* HTTP's methods differ at the first byte that they can */
+    /* methods of HTTP are recognized at the first byte that differs */
     {"G", NB_SNIFF_HTTP},
     {"P", NB_SNIFF_MORE},
     {"PO", NB_SNIFF_HTTP},
@@ -46,7 +46,7 @@ static const struct {
     {"CO", NB_SNIFF_HTTP},
     {"PING /", NB_SNIFF_HTTP},
     {"CHECK /checkv2 HTTP/1.1", NB_SNIFF_HTTP},
-    /* nearly */
+    /* nearly a line protocol */
     {"check SPAMC/1.2", NB_SNIFF_HTTP},
     {"CHECK  SPAMC/1.2", NB_SNIFF_HTTP},
     {"CHECK\tSPAMC/1.2", NB_SNIFF_HTTP},
@@ -90,7 +90,7 @@ END_TEST
 /* ---- heads -------------------------------------------------------------------------------------
  */
 
-/* Reads a head that comes in pieces; `*size`: bytes of it. */
+/* Reads a head that arrives in pieces of `piece` bytes. */
 static int read_head(const char *text, size_t length, size_t piece, struct nb_line_head *head)
 {
     int rc = NB_LINE_MORE;
@@ -110,9 +110,9 @@ static int read_head(const char *text, size_t length, size_t piece, struct nb_li
 static const struct {
     const char *text;
     int rc;
-    size_t size; /* when it is complete */
+    size_t size; /* bytes of the complete head */
     unsigned version;
-    int length; /* -1: none */
+    int length; /* -1: no Content-length */
 } heads[] = {
     {"CHECK SPAMC/1.2\r\n\r\nmail", 0, 19, 102, -1},
     {"CHECK SPAMC/1.2\n\nmail", 0, 17, 102, -1},
@@ -238,7 +238,8 @@ START_TEST(scores_agree_with_what_was_decided)
     ck_assert_double_eq_tol(nb_filter_shown_score(2, 5, 0.9, false, 1), 4.6, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(2.19, 5, 0.9, false, 1), 4.9, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(0, 5, 0.9, true, 1), 5, 1e-9);
-    /* Both are shown with one digit: 2.2 / 2.2 would be spam, and so would 5.0 / 5.0. */
+    /* Score and threshold are shown with one decimal: 2.2 / 2.2 would look like spam, and so would
+     * 5.0 / 5.0. */
     ck_assert_double_eq_tol(nb_filter_shown_score(30, 2.25, 0.9, false, 1), 2.1, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(30, 5.04, 0.9, false, 1), 4.9, 1e-9);
     ck_assert_double_eq_tol(nb_filter_shown_score(30, 15.004, 0.9, false, 2), 14.99, 1e-9);
@@ -270,7 +271,7 @@ static void make_scan(const struct nb_config *config, enum nb_filter_action acti
     (void)snprintf(scan->report.subject, sizeof scan->report.subject, "***SPAM*** hello");
 }
 
-/* The tests' names, folded as SpamAssassin folds them. */
+/* The names of the tests, folded as SpamAssassin folds them. */
 #define STATUS_TESTS "tests=BAYES_SPAM,\n\tBAYES_PART_BODY,BAYES_PART_HEADER autolearn=no "
 
 static void expect_rewritten(const struct nb_line_scan *scan, const char *mail, const char *wanted)
@@ -278,7 +279,7 @@ static void expect_rewritten(const struct nb_line_scan *scan, const char *mail, 
     struct nb_buffer out = {NULL, 0, 0};
     ck_assert_int_eq(nb_line_rewrite(scan, (struct nb_string){mail, strlen(mail)}, &out), 0);
     nb_buffer_append(&out, "", 1);
-    /* The version changes with the program. */
+    /* Only a part is compared: the version changes with the program. */
     char *found = strstr(out.bytes, wanted);
     ck_assert_msg(found != NULL, "got:\n%s\nwithout:\n%s", out.bytes, wanted);
     nb_buffer_deinit(&out);

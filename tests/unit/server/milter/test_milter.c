@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of bayesd-milter that need no mail server: its command line, a mail put together again,
- * bayesd's reply. Mails and replies may be hostile.
+ * The parts of bayesd-milter that need no mail server: its command line, the mail put together from
+ * its parts, the reply of bayesd. Mails and replies may be hostile.
  */
 #include <check.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static const struct {
     {"--socket", "local:/x", true},
     {"--socket", "inet:8764", false}, /* would listen on all addresses */
     {"--socket", "inet:8764@", false},
-    {"--socket", "inet:8764@0.0.0.0", false}, /* others reach these */
+    {"--socket", "inet:8764@0.0.0.0", false}, /* other machines reach these addresses */
     {"--socket", "inet:8764@192.0.2.1", false},
     {"--socket", "inet:8764@128.0.0.1", false},
     {"--socket", "inet:8764@127.1", false},
@@ -210,7 +210,7 @@ START_TEST(a_file_has_options_too)
     ck_assert_str_eq(options.file, path);
     ck_assert_str_eq(options.target.url, "http://a=b:1/");
     ck_assert(options.skip_authenticated && !options.is_quiet);
-    ck_assert_uint_eq(options.target.timeout, 8); /* the command line wins */
+    ck_assert_uint_eq(options.target.timeout, 8); /* the command line overrides the file */
     ck_assert_int_eq(options.on_reject, NB_MILTER_TAG);
     nb_milter_options_deinit(&options);
     (void)unlink(path);
@@ -330,7 +330,7 @@ START_TEST(a_large_mail_is_cut)
     for (size_t most = 0; most < 40; most++) {
         struct nb_milter_mail mail = {.most = most};
         nb_milter_mail_field(&mail, "Subject", "a"); /* 12 bytes */
-        nb_milter_mail_header_end(&mail);            /* 2 */
+        nb_milter_mail_header_end(&mail);            /* 2 bytes */
         ck_assert(nb_milter_mail_body(&mail, "0123456789", 10) == (most >= 24));
         ck_assert(nb_milter_mail_body(&mail, "0123456789", 10) == (most >= 34));
         ck_assert_uint_eq(mail.message.length, most < 34 ? most : 34);
@@ -412,7 +412,8 @@ START_TEST(a_long_name_is_left_out)
 }
 END_TEST
 
-/* The others would decide for one who cannot be told. */
+/* A name that is too long cannot be sent. Then no recipient is sent: the others must not decide for
+ * this one. */
 START_TEST(beside_a_long_recipient_none_is_told)
 {
     char name[NB_MILTER_FIELD + 1];
@@ -482,7 +483,7 @@ END_TEST
 static const struct {
     const char *json;
     int action;       /* -1: refused */
-    const char *text; /* of the refusal: a part of it */
+    const char *text; /* part of the error text of a refused reply */
 } replies[] = {
     {"{'action': 'no action'}", NB_MILTER_DO_PASS, NULL},
     {"{'action': 'add header', 'milter': {}}", NB_MILTER_DO_PASS, NULL},

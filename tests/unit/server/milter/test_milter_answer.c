@@ -109,7 +109,7 @@ static const struct {
     {"{'action': 'no action'}", NB_MILTER_REJECT, SMFIS_CONTINUE, ""},
     {"{'action': 'add header', 'milter': {'add_headers': {'X-B': 'y'}}}", NB_MILTER_REJECT,
      SMFIS_CONTINUE, "add X-B y|"},
-    /* From the last one on: a mail server may count the others anew. */
+    /* The last field is removed first: a mail server may renumber those after a removed field. */
     {"{'action': 'no action', 'milter': {'remove_headers': {'X-A': 0}}}", NB_MILTER_REJECT,
      SMFIS_CONTINUE, "change X-A 2 NULL|change X-A 1 NULL|"},
     {"{'action': 'no action', 'milter': {'remove_headers': {'X-A': 2}}}", NB_MILTER_REJECT,
@@ -121,7 +121,7 @@ static const struct {
     {"{'action': 'no action', 'milter': {'remove_headers': {'X-A': 1},"
      " 'add_headers': {'X-A': 'new'}}}",
      NB_MILTER_REJECT, SMFIS_CONTINUE, "change X-A 1 NULL|add X-A new|"},
-    /* Not said to be removed: forged. */
+    /* The reply removes no X-A, so those in the mail are forged. */
     {"{'action': 'no action', 'milter': {'add_headers': {'X-A': 'new'}}}", NB_MILTER_REJECT,
      SMFIS_CONTINUE, "change X-A 2 NULL|change X-A 1 NULL|add X-A new|"},
     {"{'action': 'rewrite subject', 'subject': '*** hello'}", NB_MILTER_REJECT, SMFIS_CONTINUE,
@@ -157,7 +157,7 @@ START_TEST(a_mail_without_a_subject_gets_one)
 }
 END_TEST
 
-/* Whatever change fails, the mail is deferred: it must not pass without its verdict. */
+/* If any change fails, the mail is deferred: it must not pass without its verdict. */
 START_TEST(a_change_that_fails_defers_the_mail)
 {
     static const char reply[] = "{'action': 'rewrite subject', 'subject': 's', 'milter':"
@@ -184,7 +184,7 @@ START_TEST(a_long_text_fits_a_reply)
     strcpy(text + head + 2000, "'}}");
     ck_assert_int_eq(answer(text), SMFIS_REJECT);
     ck_assert_uint_lt(calls.length, 512);
-    /* No % is cut from its second half. */
+    /* The cut does not split a doubled %. */
     ck_assert_uint_eq(strspn(strchr(calls.bytes, '%'), "%") % 2, 0);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The JSON codec: settings and dumps, there and back, and everything that is refused of them.
+ * The JSON codec: settings and dumps, written and read back, and all faults that are refused.
  */
 #include <check.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ START_TEST(nothing_said_is_the_default)
 }
 END_TEST
 
-/* What documents were counted with stays where the new preset reads no more than that. */
+/* The fields that documents were counted with stay, unless the new preset has further fields. */
 START_TEST(fields_that_are_counted_stay)
 {
     static const struct {
@@ -271,7 +271,7 @@ static void check_words(const struct nb_dump_words *words, size_t first, size_t 
         ck_assert_uint_eq(words->ids[i], dump_ids[first + i]);
         if (!texts)
             continue;
-        /* Bytes that are not UTF-8 cannot be told in JSON. */
+        /* JSON cannot hold bytes that are not UTF-8. */
         struct nb_string want = dump_texts[first + i];
         if (first + i == 2)
             want = (struct nb_string){"\xEF\xBF\xBD", 3};
@@ -432,7 +432,7 @@ static const struct {
      {"line 6:", "after the end"}},
 };
 
-/* Reads a whole dump; returns the first failure, that of its end included. */
+/* Reads a whole dump; returns the first failure, which may be that of its end. */
 static int read_dump(const char *dump, struct nb_error *error)
 {
     struct nb_json_dump_reader *reader;

@@ -51,7 +51,7 @@ static struct nb_access *access_of(char *networks)
     return access;
 }
 
-/* Returns the grant for a request from an address that proves nothing. */
+/* Returns the grant for a request whose address is not proven. */
 static struct nb_grant grant_of(const struct nb_access *access, struct nb_string token)
 {
     struct nb_peer nobody = {.is_proven = false};
@@ -92,7 +92,7 @@ START_TEST(a_token_has_its_role)
     ck_assert_int_eq(role_of(a, text("classify-token-0123456789")), NB_ROLE_CLASSIFY);
     ck_assert_int_eq(role_of(a, text("train-token-0123456789")), NB_ROLE_TRAIN);
     ck_assert_int_eq(role_of(a, text("train-token-2-123456789")), NB_ROLE_TRAIN);
-    /* In two lists: the greater role counts. */
+    /* A token in two lists has the greater role. */
     ck_assert_int_eq(role_of(a, text("admin-token-0123456789")), NB_ROLE_ADMIN);
     static const char *const wrong[] = {"", "train-token-012345678", "train-token-01234567890",
                                         "Train-token-0123456789", ","};
@@ -104,13 +104,13 @@ END_TEST
 
 START_TEST(a_hash_stands_for_its_token)
 {
-    /* FIPS 180-4's example "abc", whose hash is published. */
+    /* The example "abc" of FIPS 180-4, whose hash is published. */
     char abc[] = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     struct nb_config config = config_of(nothing, nothing, abc, nothing);
     struct nb_access *access = access_for(&config);
     ck_assert_int_eq(role_of(access, text("abc")), NB_ROLE_ADMIN);
     ck_assert_int_eq(role_of(access, text("abd")), NB_ROLE_NONE);
-    ck_assert_int_eq(role_of(access, text(abc)), NB_ROLE_NONE); /* it opens nothing itself */
+    ck_assert_int_eq(role_of(access, text(abc)), NB_ROLE_NONE); /* the hash itself is not a token */
     nb_access_free(&access);
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(trusted_addresses_are_for_mail_alone)
     struct nb_peer inside = peer_at("192.0.2.127"), outside = peer_at("192.0.2.128");
     ck_assert(trusts(a, &inside) && !trusts(a, &outside));
     ck_assert_int_eq(nb_access_grant(a, &inside, text(""), false).role, NB_ROLE_NONE);
-    /* A proxy is on the way, and nobody knows who is behind it. */
+    /* A proxy forwarded the request, and the client behind it is unknown. */
     inside.is_forwarded = true;
     inside.is_proven = false;
     ck_assert(!trusts(a, &inside));
@@ -210,7 +210,7 @@ START_TEST(users_of_the_unix_socket)
     struct nb_access *a = access_of(trusted);
     struct nb_peer root = {
         .address = {.kind = NB_ADDRESS_FILE}, .is_proven = true, .has_user = true};
-    ck_assert(!trusts(a, &root)); /* nobody is listed */
+    ck_assert(!trusts(a, &root)); /* no users are listed */
     nb_access_free(&a);
 }
 END_TEST

@@ -60,10 +60,10 @@ START_TEST(a_bucket_gives_its_burst_and_then_its_rate)
     for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(take(buckets, "a", 0, SECOND), 0);
     ck_assert_uint_eq(take(buckets, "a", 0, SECOND), SECOND / 2);
-    ck_assert_uint_eq(take(buckets, "b", 0, SECOND), 0); /* its own */
+    ck_assert_uint_eq(take(buckets, "b", 0, SECOND), 0); /* has its own bucket */
     ck_assert_uint_gt(take(buckets, "a", 0, SECOND + SECOND / 4), 0);
     ck_assert_uint_eq(take(buckets, "a", 0, SECOND + SECOND / 2), 0);
-    /* It fills up to its burst and no further. */
+    /* The bucket fills up to its burst and no further. */
     for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(take(buckets, "a", 0, 1000 * SECOND), 0);
     ck_assert_uint_gt(take(buckets, "a", 0, 1000 * SECOND), 0);
@@ -98,7 +98,7 @@ START_TEST(all_buckets_give_or_none_does)
 }
 END_TEST
 
-/* The table neither grows nor loses the client that keeps asking. */
+/* The table does not grow, and it keeps the client that keeps asking. */
 START_TEST(a_flood_of_clients)
 {
     struct nb_buckets *buckets = nb_buckets_new();
@@ -113,7 +113,7 @@ START_TEST(a_flood_of_clients)
         if (i % 100 == 0)
             passed += take(buckets, "the one", -1000, ++now) == 0;
     }
-    ck_assert_int_eq(passed, 1000); /* into debt: it was never forgotten, ... */
+    ck_assert_int_eq(passed, 1000); /* every request, into debt */
     ck_assert_uint_gt(take(buckets, "the one", 0, ++now), 400 * SECOND);
     nb_buckets_free(&buckets);
 }
@@ -149,7 +149,7 @@ static struct nb_grant grant_of(const struct nb_token *token)
     return (struct nb_grant){.role = token != NULL ? token->role : NB_ROLE_NONE, .token = token};
 }
 
-/* So slow that the test's own time does not count. */
+/* So slow that the duration of the test does not matter. */
 static const struct nb_rate SLOW = {1e-6, 3};
 
 static bool may(struct nb_limits *limits, const char *address, const struct nb_token *token)
@@ -162,14 +162,14 @@ static bool may(struct nb_limits *limits, const char *address, const struct nb_t
 START_TEST(guessing_is_slowed_where_it_comes_from)
 {
     struct nb_limits *limits = nb_limits_new();
-    ck_assert(may(limits, "192.0.2.1", &WEAK)); /* known there from now on */
+    ck_assert(may(limits, "192.0.2.1", &WEAK)); /* from now on known at this address */
     for (int i = 0; i < 3; i++)
         ck_assert(may(limits, "192.0.2.1", NULL));
     for (int i = 0; i < 5; i++)
         ck_assert(!may(limits, "192.0.2.1", NULL));
     ck_assert(may(limits, "192.0.2.1", &WEAK));
-    ck_assert(!may(limits, "192.0.2.1", &OTHER)); /* guessed, for all one knows */
-    ck_assert(may(limits, "192.0.2.1", &MADE));   /* cannot have been */
+    ck_assert(!may(limits, "192.0.2.1", &OTHER)); /* may have been guessed */
+    ck_assert(may(limits, "192.0.2.1", &MADE));   /* cannot have been guessed */
     ck_assert(may(limits, "192.0.2.2", &OTHER) && may(limits, "192.0.2.2", NULL));
     nb_limits_free(&limits);
 }
@@ -202,7 +202,7 @@ START_TEST(rates_hold_for_addresses_and_for_tokens)
         ck_assert(takes(limits, NB_LIMIT_TRAIN, "192.0.2.1", NULL, true));
     ck_assert(!takes(limits, NB_LIMIT_TRAIN, "192.0.2.1", NULL, true));
     ck_assert(!takes(limits, NB_LIMIT_TRAIN, "192.0.2.1", &WEAK, true));
-    ck_assert(takes(limits, NB_LIMIT_CLASSIFY, "192.0.2.1", NULL, true)); /* counted apart */
+    ck_assert(takes(limits, NB_LIMIT_CLASSIFY, "192.0.2.1", NULL, true)); /* has its own limit */
     for (int i = 2; i < 5; i++) {
         char address[32];
         snprintf(address, sizeof address, "192.0.2.%d", i);

@@ -133,23 +133,23 @@ END_TEST
 /* 127.0.0.1 and 192.0.2.0/24 are trusted proxies. */
 static const struct {
     const char *peer;
-    const char *chain[3]; /* fields X-Forwarded-For */
-    const char *address;  /* the client's */
+    const char *chain[3]; /* values of the fields X-Forwarded-For */
+    const char *address;  /* address of the client */
     bool is_proven;
 } chains[] = {
-    /* Not from a proxy that is believed. */
+    /* The peer is not a trusted proxy. */
     {"198.51.100.7", {"203.0.113.5"}, "198.51.100.7", false},
     {"198.51.100.7", {"127.0.0.1"}, "198.51.100.7", false},
     {"198.51.100.7", {NULL}, "198.51.100.7", true},
     {"127.0.0.1", {NULL}, "127.0.0.1", true},
-    /* From one. */
+    /* The peer is a trusted proxy. */
     {"127.0.0.1", {"203.0.113.5"}, "203.0.113.5", true},
     {"127.0.0.1", {" 203.0.113.5 "}, "203.0.113.5", true},
     {"127.0.0.1", {"2001:db8::5"}, "2001:db8::5", true},
     {"127.0.0.1", {"[2001:db8::5]"}, "2001:db8::5", true},
     {"127.0.0.1", {"[2001:db8::5]:4711"}, "2001:db8::5", true},
     {"127.0.0.1", {"203.0.113.5:4711"}, "203.0.113.5", true},
-    /* What stands left of the client's address was sent by the client. */
+    /* Entries to the left of the client's address were sent by the client. */
     {"127.0.0.1", {"10.0.0.1, 203.0.113.5"}, "203.0.113.5", true},
     {"127.0.0.1", {"127.0.0.1", "203.0.113.5"}, "203.0.113.5", true},
     {"127.0.0.1", {"127.0.0.1, 203.0.113.5", "192.0.2.9"}, "203.0.113.5", true},
@@ -157,7 +157,7 @@ static const struct {
     {"127.0.0.1", {"10.0.0.1, 203.0.113.5, 192.0.2.8,192.0.2.9"}, "203.0.113.5", true},
     {"192.0.2.1", {"203.0.113.5", "192.0.2.8", "192.0.2.9"}, "203.0.113.5", true},
     {"127.0.0.1", {"192.0.2.8"}, "192.0.2.8", true},
-    /* Nobody knows. The last proxy that is known counts for logs and limits. */
+    /* The client is unknown: the last known proxy counts for logs and limits. */
     {"127.0.0.1", {"unknown"}, "127.0.0.1", false},
     {"127.0.0.1", {""}, "127.0.0.1", false},
     {"127.0.0.1", {"203.0.113.5", ""}, "127.0.0.1", false},
@@ -223,7 +223,7 @@ START_TEST(more_fields_than_are_kept)
     for (int i = 0; i < NB_FORWARDED_MOST; i++)
         nb_forwarding_add(&forwarding, nb_string_of("192.0.2.1"));
     peer = peer_from("127.0.0.1", &forwarding);
-    ck_assert(!peer.is_proven); /* the client's own was forgotten */
+    ck_assert(!peer.is_proven); /* the address of the client was not kept */
 }
 END_TEST
 

@@ -11,7 +11,7 @@
 #include "server/http/access/tokens.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
-/* FIPS 180-4's example "abc". */
+/* The hash of "abc", an example of FIPS 180-4. */
 #define HASH "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 /* ---- patterns of models ------------------------------------------------------------------------
@@ -62,7 +62,7 @@ START_TEST(each_pattern_matches_its_names)
 }
 END_TEST
 
-/* An exponential matcher would not end. */
+/* A matcher of exponential time would not end. */
 START_TEST(many_stars_take_no_time)
 {
     char pattern[129], name[129];
@@ -98,7 +98,7 @@ END_TEST
  */
 
 static const struct {
-    const char *text, *said; /* NULL: it is good */
+    const char *text, *said; /* NULL: the file is valid */
 } files[] = {
     {"", NULL},
     {"# nothing\n\n   \n", NULL},
@@ -171,7 +171,7 @@ static void remove_folder(void)
     snprintf(part, sizeof part, "%s.part", path);
     unlink(part);
     unlink(path);
-    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left there */
+    ck_assert_int_eq(rmdir(folder), 0); /* the folder has no other files */
 }
 
 static int add_one(void *user, struct nb_tokens *tokens, struct nb_error *error)
@@ -233,7 +233,7 @@ START_TEST(a_file_with_a_mistake_is_not_changed)
 }
 END_TEST
 
-/* What a process that was killed left behind is no obstacle, and not followed if it is a link. */
+/* A file that a killed process left behind is replaced; if it is a link, it is not followed. */
 START_TEST(what_is_left_behind_is_replaced)
 {
     char part[sizeof path + 8], victim[sizeof path + 8];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which names are the same user.
+ * The map of users: which names belong to the same user.
  */
 #include <check.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static const struct {
     {"gbob", "gbob@example.net"},
     {"root", "admin"},
     {"root+x", "admin"},
-    {"@example.org", ""}, /* nothing stands before the @ */
+    {"@example.org", ""}, /* no name before the @ */
     {"Eve@Other.example", "Eve@Other.example"},
     {"<eve@other.example>", "eve@other.example"},
     {"", ""},

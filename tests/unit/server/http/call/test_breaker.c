@@ -24,7 +24,7 @@ static bool hang(uint64_t start)
 START_TEST(a_hang_opens_it_for_the_pause)
 {
     ck_assert(nb_breaker_begin(&breaker, SECOND));
-    ck_assert(hang(SECOND)); /* until 11 + 5 */
+    ck_assert(hang(SECOND)); /* opens it until 11 + 5 s */
     ck_assert(!nb_breaker_begin(&breaker, 11 * SECOND));
     ck_assert(!nb_breaker_begin(&breaker, 16 * SECOND - 1));
     ck_assert(nb_breaker_begin(&breaker, 16 * SECOND));
@@ -36,7 +36,7 @@ START_TEST(one_probe_at_a_time)
     ck_assert(hang(SECOND));
     ck_assert(nb_breaker_begin(&breaker, 16 * SECOND));
     ck_assert(!nb_breaker_begin(&breaker, 17 * SECOND));
-    ck_assert(!hang(16 * SECOND)); /* it stays open, until 26 + 5 */
+    ck_assert(!hang(16 * SECOND)); /* it stays open, until 26 + 5 s */
     ck_assert(!nb_breaker_begin(&breaker, 30 * SECOND));
     ck_assert(nb_breaker_begin(&breaker, 31 * SECOND));
     ck_assert(nb_breaker_end(&breaker, 31 * SECOND, 32 * SECOND, true));
@@ -61,7 +61,7 @@ START_TEST(it_stays_closed_while_others_are_answered)
     ck_assert(!nb_breaker_end(&breaker, 4 * SECOND, 5 * SECOND, true));
     ck_assert(!hang(SECOND));
     ck_assert(nb_breaker_begin(&breaker, 11 * SECOND));
-    ck_assert(hang(6 * SECOND)); /* nothing has been answered since it began */
+    ck_assert(hang(6 * SECOND)); /* no request was answered since this one began */
 }
 END_TEST
 

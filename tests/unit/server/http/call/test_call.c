@@ -141,7 +141,7 @@ static const struct {
     long status;
     const char *body;
     int code;
-    const char *text; /* a part of it */
+    const char *text; /* part of the error text */
 } refusals[] = {
     {400, "{\"status\": 400, \"detail\": \"this is wrong\"}", NB_INVALID, "this is wrong"},
     {401, "{\"detail\": \"no token\"}", NB_CALL_FORBIDDEN, "no token"},

@@ -141,7 +141,7 @@ static void *be_refused(void *refusals)
     return NULL;
 }
 
-/* As a reload does; for the thread sanitizer. */
+/* A reload sets limits like this; the thread sanitizer finds races. */
 START_TEST(limits_are_set_while_a_holder_is_refused)
 {
     pthread_t thread;

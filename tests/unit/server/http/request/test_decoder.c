@@ -14,7 +14,7 @@ enum { MOST = 1 << 20, SEED = 1763 };
 /* ---- making bodies -----------------------------------------------------------------------------
  */
 
-/* `window` is zlib's windowBits: 16 more make gzip of zlib. */
+/* `window` is zlib's windowBits; with 16 added, zlib writes gzip. */
 static void pack_zlib(int window, const void *bytes, size_t length, struct nb_buffer *out)
 {
     z_stream z = {0};
@@ -52,8 +52,8 @@ static void pack(enum nb_coding coding, const void *bytes, size_t length, struct
         ck_assert_int_eq(nb_buffer_append(out, bytes, length), 0);
 }
 
-/* Decodes `packed` in pieces of `piece` bytes. Returns the first failure, or nb_decoder_finish's.
- */
+/* Decodes `packed` in pieces of `piece` bytes. Returns the first failure, or the code of
+ * nb_decoder_finish. */
 static int unpack(enum nb_coding coding, const struct nb_buffer *packed, size_t piece, size_t most,
                   struct nb_buffer *out)
 {
@@ -166,7 +166,7 @@ START_TEST(refuses_another_coding)
 }
 END_TEST
 
-/* Random changes end, in an error or in some text, and never in more than was allowed. */
+/* Changed bytes lead to an error or to some text, but never to more text than is allowed. */
 START_TEST(survives_changed_bytes)
 {
     enum nb_coding coding = (enum nb_coding)_i;
@@ -216,7 +216,8 @@ START_TEST(stops_at_the_limit)
 }
 END_TEST
 
-/* 64 MiB of zeros in some kilobytes, under a limit of 1 MiB: what is held stays near the limit. */
+/* 64 MiB of zeros, packed into some kilobytes, with a limit of 1 MiB: memory stays near the limit.
+ */
 START_TEST(stops_a_bomb)
 {
     enum nb_coding coding = (enum nb_coding)_i;

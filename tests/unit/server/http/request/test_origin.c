@@ -38,7 +38,7 @@ START_TEST(what_a_browser_says_of_the_site)
     ck_assert(!nb_site_is_foreign(" None "));
     ck_assert(nb_site_is_foreign("cross-site"));
     ck_assert(nb_site_is_foreign("Cross-Site"));
-    ck_assert(nb_site_is_foreign("same-site")); /* the page of another port */
+    ck_assert(nb_site_is_foreign("same-site")); /* a page from another port */
     ck_assert(nb_site_is_foreign("same-origin, cross-site"));
     ck_assert(nb_site_is_foreign(""));
 }

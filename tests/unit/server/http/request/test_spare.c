@@ -51,7 +51,7 @@ START_TEST(a_larger_body_leaves_it)
     nb_spare_take(&place, &large);
     ck_assert_ptr_eq(large.bytes, bytes);
     ck_assert_ptr_nonnull(atomic_load(&place));
-    nb_spare_give(&place, &large, 6); /* in place of the other */
+    nb_spare_give(&place, &large, 6); /* replaces the smaller one */
     nb_spare_take(&place, &small);
     ck_assert_ptr_eq(small.bytes, bytes);
     nb_buffer_deinit(&small);

@@ -130,7 +130,7 @@ START_TEST(says_that_the_disk_is_full)
     nb_buffer_puts(&spool.tail, "x");
     ck_assert_int_eq(nb_spool_settle(&spool, NULL), 0);
     FILE *full = fopen("/dev/full", "r+");
-    if (full == NULL) { /* not in every sandbox */
+    if (full == NULL) { /* some sandboxes have no /dev/full */
         nb_spool_deinit(&spool);
         return;
     }
@@ -172,7 +172,7 @@ START_TEST(goes_to_the_file_early_when_there_is_no_memory_left)
     append(&first, 200000);
     ck_assert_int_eq(nb_spool_settle(&first, NULL), 0);
     ck_assert_int_eq(first.file, -1);
-    append(&second, 60000); /* small enough to be in no budget */
+    append(&second, 60000); /* too small to be counted in a budget */
     ck_assert_int_eq(nb_spool_settle(&second, NULL), 0);
     ck_assert_int_eq(second.file, -1);
     append(&second, 200000);
@@ -225,7 +225,7 @@ START_TEST(prepares_its_folder)
     ck_assert_ptr_nonnull(strstr(error.text, "spool_directory"));
     ck_assert_int_eq(unlink(other), 0);
     ck_assert_int_eq(rmdir(folder), 0);
-    struct nb_spool spool; /* it has gone since */
+    struct nb_spool spool; /* its folder is gone */
     nb_spool_init(&spool, folder, 1, NULL);
     nb_buffer_puts(&spool.tail, "long");
     ck_assert_msg(nb_spool_settle(&spool, &error) == 0, "%s", error.text);
