@@ -192,7 +192,8 @@ bool nb_flags_are_before(const struct nb_command *command, int argc, char **argv
     return got == -1 && optind == argc;
 }
 
-/* The flag that was probably meant by "--NAME" or "--NAME=VALUE"; NULL: no flag is similar. */
+/* Returns the flag that was probably meant by "--NAME" or "--NAME=VALUE"; NULL: no flag is similar.
+ */
 static const struct nb_flag *meant(const struct nb_command *command, const char *word)
 {
     word += strspn(word, "-");

@@ -114,7 +114,7 @@ const struct nb_command NB_COMMAND_BACKUP = {
 
 enum { PATH_ROOM = 4096 };
 
-/* Runs bayesd from a place beside this program. Returns only if it is not there. */
+/* Runs bayesd from a place beside this program. Returns only if bayesd is not there. */
 static void run_beside(const char *beside, char *const *words)
 {
     char path[PATH_ROOM + 64];

@@ -145,8 +145,8 @@ static int settings_of(const struct evaluate_options *options,
 
 /* ---- verdicts on documents ------------------------------------------------------------------- */
 
-/* Returns whether the model named by --model is measured. With --variant it is not: it gets the
- * settings of the winner. */
+/* Returns whether the model named by --model is measured. With --variant that model is not
+ * measured: it gets the settings of the winner. */
 static bool is_of_model(const struct nb_client *client, const struct evaluate_options *options)
 {
     return client->names_model && options->variants.count == 0;

@@ -44,7 +44,7 @@ static void find_sides(const json_t *verdict, const char **winner, const char **
     }
 }
 
-/* Evidence of null makes the runner-up impossible. */
+/* Returns the evidence of a row. Null is infinite evidence: the runner-up is impossible. */
 static double evidence_of(const json_t *row)
 {
     const json_t *evidence = json_object_get(row, "evidence");

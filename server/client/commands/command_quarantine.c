@@ -210,7 +210,7 @@ static const struct nb_flag UNDO_FLAGS[] = {
      "no progress bar and no summary"},
 };
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_result(const struct nb_exchange_input *asked, json_t *result)
 {
@@ -237,7 +237,7 @@ static void print_result(const struct nb_exchange_input *asked, json_t *result)
         nb_compare_print(json_object_get(result, "evaluation"), "without");
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 #define UNDO_AT(member) offsetof(struct undo_options, member)
 

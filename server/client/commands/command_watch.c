@@ -44,7 +44,7 @@ struct watch {
     char from[64]; /* time of the newest row; empty: there was none */
 };
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* A request for rows: those from the time of the newest known row on, or the last rows of all. */
 struct question {

@@ -13,7 +13,7 @@
 
 enum { NUMBER_ROOM = 32 /* bytes of a number as text */ };
 
-/* ---- what stands in braces ------------------------------------------------------------------- */
+/* ---- placeholders in braces ------------------------------------------------------------------ */
 
 /* Returns the text of "{model}" or of an argument; NULL: `name` is neither. */
 static const char *known_text(const struct nb_exchange_input *asked, struct nb_string name)

@@ -43,7 +43,7 @@ static bool is_in_use(const struct nb_new_label *check, struct nb_string label)
     return nb_answer_number(counts, "documents") > 0;
 }
 
-/* Returns a label with documents whose name is similar; NULL: there is none. */
+/* Returns a label that has documents and a similar name; NULL: there is none. */
 static const char *nearest(json_t *known, struct nb_string label, bool *looks_same)
 {
     const char *name;

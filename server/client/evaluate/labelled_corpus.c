@@ -246,7 +246,7 @@ void nb_labelled_corpus_deinit(struct nb_labelled_corpus *corpus)
     *corpus = (struct nb_labelled_corpus){0};
 }
 
-/* ---- using ----------------------------------------------------------------------------------- */
+/* ---- using the corpus ------------------------------------------------------------------------ */
 
 /* SplitMix64 (Steele, Lea and Flood 2014), which gives the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state)

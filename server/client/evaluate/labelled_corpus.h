@@ -30,7 +30,8 @@ struct nb_labelled_corpus {
     uint64_t bytes;   /* of the documents */
     /* Called for each file that cannot be read; NULL: a message on standard error. */
     void (*skip)(void *user, const char *name, const char *reason);
-    /* See struct nb_files; `refuse` NULL: a row that is no document counts as a file. */
+    /* See struct nb_files; without `refuse` a row that is not a document counts as an unreadable
+     * file. */
     void (*refuse)(void *user, const char *name, const char *reason);
     void (*note)(void *user, const char *name, const char *what);
     void *user;

@@ -226,7 +226,7 @@ static int check_texts(const struct lines *l, json_t *object, struct nb_error *e
         bool is_there = part->role != NB_MAPPING_TEXT && part->role != NB_MAPPING_MAIL;
         for (size_t k = 0; k < part->count && !is_there; k++) {
             (void)snprintf(name, sizeof name, "%.*s", (int)part->columns[k].length,
-                           part->columns[k].bytes); /* or it is cut */
+                           part->columns[k].bytes); /* a longer name is cut */
             is_there = json_object_get(object, name) != NULL;
         }
         if (is_there)

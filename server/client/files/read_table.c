@@ -302,7 +302,7 @@ static bool is_named(const struct table *t)
     return header_fits(t->rows.cells, t->rows.cell_count, t->columns, t->column_count);
 }
 
-/* ---- giving ---------------------------------------------------------------------------------- */
+/* ---- passing rows on ------------------------------------------------------------------------- */
 
 /* Sets the form in which all rows are written: that of the first table. */
 static void set_form(const struct table *t, struct nb_table_form *form)

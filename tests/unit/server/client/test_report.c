@@ -91,8 +91,7 @@ START_TEST(figures_of_nothing_are_null)
 }
 END_TEST
 
-/* ---- for people --------------------------------------------------------------------------------
- */
+/* ---- tables for people ----------------------------------------------------------------------- */
 
 static char *print(const struct nb_report *report)
 {

@@ -778,7 +778,7 @@ START_TEST(vocabularies)
 }
 END_TEST
 
-/* ---- anything -------------------------------------------------------------------------------- */
+/* ---- random input ---------------------------------------------------------------------------- */
 
 /* Pieces that random inputs are put together from: most of them nearly make sense. */
 static const struct nb_string pieces[] = {

@@ -13,8 +13,7 @@
 #include "server/mail/line_reply.h"
 #include "server/mail/line_routes.h"
 
-/* ---- whose bytes -------------------------------------------------------------------------------
- */
+/* ---- recognizing the protocol ---------------------------------------------------------------- */
 
 static const struct {
     const char *bytes;

@@ -12,8 +12,7 @@
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
-/* ---- in place of libmilter ---------------------------------------------------------------------
- */
+/* ---- stubs of libmilter ---------------------------------------------------------------------- */
 
 static struct nb_buffer calls; /* each as "name arguments|" */
 static int fail_at;            /* the call that fails, from 1; 0: none */
@@ -54,8 +53,7 @@ int smfi_setreply(SMFICTX *ctx, char *code, char *status, char *text)
     return note("reply", both, 0, text);
 }
 
-/* ---- what is done ------------------------------------------------------------------------------
- */
+/* ---- carrying out a reply -------------------------------------------------------------------- */
 
 static struct nb_milter_mail mail;
 static struct nb_milter_options options;

@@ -191,7 +191,7 @@ START_TEST(wrong_settings_are_refused_by_name)
 }
 END_TEST
 
-/* ---- dumps there and back -------------------------------------------------------------------- */
+/* ---- dumps written and read back ------------------------------------------------------------- */
 
 static const char *const dump_labels[] = {"ham", "spam \"\xC3\xA9\""};
 static const uint64_t dump_ids[] = {0, UINT64_C(0x0123456789abcdef), 1,

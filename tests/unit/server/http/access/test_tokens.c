@@ -152,8 +152,7 @@ START_TEST(a_file_has_a_limit)
 }
 END_TEST
 
-/* ---- changing it -------------------------------------------------------------------------------
- */
+/* ---- changing the file ----------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/bayesd-test-XXXXXX";
 static char path[sizeof folder + 16];

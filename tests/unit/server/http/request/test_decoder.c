@@ -80,8 +80,7 @@ static void check_same(const struct nb_buffer *got, const void *bytes, size_t le
     ck_assert(length == 0 || memcmp(got->bytes, bytes, length) == 0);
 }
 
-/* ---- what is packed is unpacked ----------------------------------------------------------------
- */
+/* ---- valid bodies ---------------------------------------------------------------------------- */
 
 START_TEST(unpacks_whatever_the_pieces)
 {
@@ -122,8 +121,7 @@ START_TEST(unpacks_several_members)
 }
 END_TEST
 
-/* ---- what is broken is refused -----------------------------------------------------------------
- */
+/* ---- broken bodies --------------------------------------------------------------------------- */
 
 START_TEST(refuses_every_cut)
 {
