@@ -17,7 +17,7 @@ enum { NB_TABLE_COLUMNS = 20, NB_TABLE_CELL = 60 /* columns of the terminal for 
 struct nb_text_table {
     struct nb_buffer cells; /* each ends in a NUL, row after row */
     size_t columns;
-    size_t count; /* of cells */
+    size_t count; /* number of cells */
     bool is_right[NB_TABLE_COLUMNS];
     bool is_broken; /* memory ran out: later cells are not kept */
 };

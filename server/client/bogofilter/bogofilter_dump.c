@@ -41,7 +41,7 @@ struct stream {
     struct nb_unpacker texts; /* the texts from that row on */
     struct nb_buffer out;     /* generated lines */
     size_t given;             /* bytes of `out` that were given to the reader */
-    uint64_t occurrences;     /* written */
+    uint64_t occurrences;     /* occurrences written so far */
     uint32_t *rows;           /* owned: the rows of a document, then as many counts */
 };
 

@@ -21,7 +21,7 @@
 struct fetching {
     const struct nb_client *client;
     FILE *out;
-    struct nb_backup_reader reader; /* checks it */
+    struct nb_backup_reader reader; /* checks the backup */
     struct nb_error damage;
     bool is_broken; /* `out` cannot be written */
 };

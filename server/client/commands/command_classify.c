@@ -22,7 +22,7 @@ enum { TOP_MOST = 1000, EVIDENCE_MOST = 1000 };
 /* The columns that the user wants. */
 struct columns {
     double threshold;       /* below 0: no decision */
-    uint64_t top, evidence; /* labels, tokens; 0: none */
+    uint64_t top, evidence; /* numbers of labels and of tokens; 0: none */
 };
 
 /* ---- the request ----------------------------------------------------------------------------- */

@@ -355,7 +355,7 @@ static int send_list(const struct nb_client *client, const char *source,
     int rc = send_dump(client, source, dump, NULL, row, error);
     if (ferror(dump))
         rc = nb_error_no_memory(error);
-    (void)fclose(dump); /* was only read */
+    (void)fclose(dump); /* only read from: no data is lost */
     return rc;
 }
 
@@ -414,7 +414,7 @@ static int run_import(struct nb_client *client, const void *user, char **argumen
         return nb_error_errno(error, errno, arguments[0]);
     rc = import_file(client, options, in, is_stdin ? NULL : encoding_of(arguments[0]), error);
     if (!is_stdin)
-        (void)fclose(in); /* was only read */
+        (void)fclose(in); /* only read from: no data is lost */
     return rc;
 }
 

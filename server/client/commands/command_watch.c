@@ -14,7 +14,7 @@
 
 enum {
     PAGE = 1000,   /* rows of one request */
-    OFFERED = 1000 /* verdicts to keep that are offered to a model without a history */
+    OFFERED = 1000 /* size of the history that is offered for a model without one */
 };
 
 struct watch_options {

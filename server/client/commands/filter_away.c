@@ -98,7 +98,7 @@ static void renew(const struct nb_away *away)
     int file = openat(away->folder, away->name,
                       O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (file < 0)
-        return; /* then the next mail also waits */
+        return; /* without the file the next mail also waits */
     (void)futimens(file, NULL);
     (void)close(file);
 }

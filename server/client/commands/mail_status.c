@@ -112,7 +112,7 @@ _Static_assert(NB_FIELDS_MOST >= 2 * NB_FLAG_LIST_MOST + 1,
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* The length of the field name that begins `text` (RFC 5322, section 3.6.8). */
+/* Returns the length of the field name that begins `text` (RFC 5322, section 3.6.8). */
 static size_t name_length(const char *text)
 {
     size_t length = 0;

@@ -17,7 +17,7 @@
 
 /* A guard against mistyped labels: the model keeps a mistyped label, and the right label lacks its
  * documents. Main thread. */
-enum { NEW_LABEL_DOCUMENTS = 100 /* a model of this size refuses near labels */ };
+enum { NEW_LABEL_DOCUMENTS = 100 /* a model of this size refuses labels similar to its own */ };
 
 /* Gets the labels of the model. A model that does not exist yet has none. */
 static int get_labels(struct nb_new_label *check, const struct nb_client *client,
@@ -160,7 +160,7 @@ static int add_item(void *user, const struct nb_item *item, struct nb_error *err
     if (lacks_label && item->is_one_of_many) {
         char reason[192];
         (void)snprintf(reason, sizeof reason, "has no label: give it one in its row%s",
-                       UNLABELLED_HINT); /* fits */
+                       UNLABELLED_HINT); /* the text fits */
         refuse_row(run, item->name, reason);
         return 0;
     }

@@ -76,7 +76,7 @@ static int score(struct judge *judge, uint32_t label, const json_t *verdict, str
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Whether the settings in a reply have `value` for a member. */
+/* Returns whether a member of the settings in a reply is `value`. */
 static bool has_setting(const json_t *reply, const char *member, const char *value)
 {
     const json_t *found = json_object_get(json_object_get(reply, "settings"), member);

@@ -97,7 +97,7 @@ static size_t copy_quoted(struct nb_file_rows *t, struct nb_string line, size_t 
     while (at < line.length) {
         const char *quote = memchr(line.bytes + at, '"', line.length - at);
         size_t end = quote != NULL ? (size_t)(quote - line.bytes) : line.length;
-        (void)nb_buffer_append(&t->text, line.bytes + at, end - at); /* has room: reserved */
+        (void)nb_buffer_append(&t->text, line.bytes + at, end - at); /* room is reserved */
         if (quote == NULL)
             break;
         if (end + 1 == line.length || line.bytes[end + 1] != '"')
@@ -138,7 +138,7 @@ static int read_quoted(struct nb_file_rows *t, struct nb_string *line, size_t *a
         if (t->text.length > NB_ITEM_MOST)
             return nb_error_set(error, NB_TOO_LARGE, "row %ju is larger than %d bytes",
                                 (uintmax_t)t->number, NB_ITEM_MOST);
-        (void)nb_buffer_append(&t->text, "\n", 1); /* has room: reserved */
+        (void)nb_buffer_append(&t->text, "\n", 1); /* room is reserved */
         const char *before = t->input->line_end == '\r' ? "\r" : t->input->had_cr ? "\r\n" : "\n";
         int rc = next_line(t, line, error);
         if (rc == 1)

@@ -50,7 +50,8 @@ static bool has_folder(struct walk *walk, const char *name)
     return has;
 }
 
-/* Whether the flags of a mail's name, "unique:2,ST", mark it as trash or draft (maildir(5)). */
+/* Returns whether the flags in the name of a mail, "unique:2,ST", mark it as trash or as a draft
+ * (maildir(5)). */
 static bool is_marked(const char *name)
 {
     const char *flags = strstr(name, ":2,");
@@ -129,7 +130,8 @@ static int walk_maildir(struct walk *walk, struct nb_string label)
     return rc == 0 && has_folder(walk, "new") ? walk_mails(walk, "new", label) : rc;
 }
 
-/* Whether the Maildir++ folder ".name" is read; sets *label where --folder gives one. */
+/* Returns whether the Maildir++ folder ".name" is read; sets *label if --folder gives it a label.
+ */
 static bool folder_label(const struct nb_files_options *options, const char *name,
                          struct nb_string *label)
 {

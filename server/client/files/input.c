@@ -297,6 +297,6 @@ void nb_input_deinit(struct nb_input *input)
 {
     nb_buffer_deinit(&input->raw);
     if (input->is_owned)
-        (void)close(input->file); /* was only read */
+        (void)close(input->file); /* only read from: no data is lost */
     nb_buffer_deinit(&input->bytes);
 }

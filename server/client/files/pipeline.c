@@ -26,7 +26,7 @@ static int write_base64(struct nb_string bytes, struct nb_buffer *out)
     char *text = out->bytes + out->length;
     (void)sodium_bin2base64(text, room, (const unsigned char *)bytes.bytes, bytes.length,
                             sodium_base64_VARIANT_ORIGINAL); /* cannot fail: there is room */
-    out->length += room - 1;                                 /* without its NUL */
+    out->length += room - 1;                                 /* without the NUL */
     return nb_buffer_puts(out, "\"");
 }
 
@@ -321,7 +321,7 @@ static int add_query(struct nb_buffer *path, const char *name, struct nb_string 
 static int write_whole(const struct nb_pipeline *p, const struct nb_item *item, struct batch *batch)
 {
     bool has_label = item->label.length > 0;
-    int rc = nb_buffer_append(&batch->path, p->path.bytes, p->path.length); /* with its NUL */
+    int rc = nb_buffer_append(&batch->path, p->path.bytes, p->path.length); /* including the NUL */
     if (rc == 0)
         batch->path.length--;
     if (rc == 0 && p->settings.with_label && has_label)

@@ -29,7 +29,7 @@ enum { NB_CONNECTIONS_MOST = 64 };
 /* The result of one document. All texts are borrowed during the call of `take`. */
 struct nb_outcome {
     const char *name;
-    const char *label;    /* given with the document; "" if none, as for the id and the row */
+    const char *label;    /* given with the document; "" if none, like `id` and `row` */
     const char *id, *row; /* see struct nb_item */
     uint64_t bytes;       /* of the document */
     const json_t *result; /* the daemon's object for it, borrowed; NULL when it was refused */

@@ -51,7 +51,7 @@ static int read_all(struct nb_input *input, struct nb_error *error)
 {
     int rc;
     while ((rc = nb_input_fill(input, NB_ITEM_MOST + 1, error)) > 0)
-        ; /* all of it is kept */
+        ; /* the buffer keeps all bytes */
     if (rc == 0 && input->bytes.length > NB_ITEM_MOST)
         return nb_error_set(error, NB_TOO_LARGE, "is larger than %d bytes", NB_ITEM_MOST);
     return rc;
@@ -179,7 +179,7 @@ static int read_converted(struct nb_file_reading *reading, struct nb_error *erro
     uint64_t number = 0;
     int rc;
     while ((rc = nb_input_fill(input, NB_ITEM_MOST + 1, error)) > 0)
-        ; /* all of it is kept */
+        ; /* the buffer keeps all bytes */
     if (rc == 0 && input->bytes.length > NB_ITEM_MOST)
         rc = nb_error_set(error, NB_TOO_LARGE,
                           "is larger than %d bytes, and an mbox of this size needs lines that end "

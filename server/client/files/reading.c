@@ -76,7 +76,7 @@ void nb_file_reading_tell_charset(const struct nb_file_reading *reading,
                    charset->is_damaged
                        ? "some bytes are not UTF-8, and are read as windows-1252"
                        : "is not UTF-8, and is read as %s; --charset says otherwise",
-                   charset->name); /* fits */
+                   charset->name); /* the text fits */
     files->note(files->user, reading->name, said);
 }
 

@@ -11,7 +11,7 @@
 
 struct nb_file_reading {
     const struct nb_files *files;
-    const char *name;       /* of the file, for people */
+    const char *name;       /* name of the file, for messages */
     struct nb_string label; /* for documents without a label of their own */
     enum nb_item_part part;
     struct nb_input input;

@@ -22,7 +22,7 @@ int nb_csv_cell(struct nb_string text, char separator, bool is_first, struct nb_
 struct nb_csv_row {
     struct nb_string own;   /* as in the table */
     struct nb_string added; /* with the separator before each cell */
-    bool is_first;          /* byte order mark and preface come before it */
+    bool is_first;          /* the byte order mark and the preface are written before it */
 };
 
 /* Writes a row to `out` in the form of the table: with its charset and its line end. An unknown

@@ -366,7 +366,7 @@ END_TEST
 
 static const struct {
     const char *dump;
-    const char *words[2]; /* of the message */
+    const char *words[2]; /* words that the message must have */
 } refused[] = {
     {"", {"cut off", "\"end\""}},
     {"{\"not\": \"a dump\"}\n", {"line 1: not a dump", "bayesd_dump"}},
