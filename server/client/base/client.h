@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all commands of bayesc share: the daemon and the model that they work on, JSON asked for and
- * printed, settings as people type them, signals, and the exit statuses of sysexits.h. The main
- * thread fills the client before other threads start; the client is read-only afterwards. Only the
- * main thread handles signals and prints; any thread may call the other functions.
+ * What all commands of bayesc share: the daemon and the model that they work on, requests for JSON
+ * and its output, settings as people type them, signals, and the exit statuses of sysexits.h. The
+ * main thread fills the client before other threads start; the client is read-only afterwards. Only
+ * the main thread handles signals and prints; any thread may call the other functions.
  */
 #ifndef NB_SERVER_CLIENT_BASE_CLIENT_H
 #define NB_SERVER_CLIENT_BASE_CLIENT_H

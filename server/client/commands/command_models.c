@@ -163,7 +163,7 @@ const struct nb_command NB_COMMAND_DELETE = {
 /* ---- derive ---------------------------------------------------------------------------------- */
 
 struct derive_options {
-    uint64_t strength; /* 0: that of all documents */
+    uint64_t strength; /* in documents; 0: all of them */
 };
 
 static const struct derive_options DERIVE_DEFAULTS = {.strength = 0};

@@ -27,7 +27,7 @@ static int ask(const struct nb_client *client, const char *url, const char *path
     struct nb_call_target target = client->daemon;
     const struct nb_call_request request = {.method = "GET", .path = path};
     target.url = url;
-    target.patience = 0; /* do not wait for a node: one that is not ready must be seen */
+    target.patience = 0; /* do not wait: the output must show that a node is not ready */
     *value = NULL;
     return nb_call_once(&target, &request, value, error);
 }

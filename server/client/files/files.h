@@ -33,7 +33,7 @@ struct nb_item {
     struct nb_string label;  /* empty: none */
     struct nb_string id;     /* empty: the daemon makes one from the content */
     struct nb_string row;    /* row of a table, as CSV, if the options ask for it; empty: none */
-    bool is_one_of_many;     /* a row or line; other rows of the file may have what it lacks */
+    bool is_one_of_many;     /* a row or line of a file; others may have what it lacks */
     const char *name;        /* for messages: the file, and the place in it */
     enum nb_item_part part;
 };

@@ -336,8 +336,8 @@ static const char *format_of_name(const char *name)
     return NULL;
 }
 
-/* A file is an mbox when it begins with "From ", perhaps behind a byte order mark and empty lines,
- * and goes on with a mail. */
+/* A file is an mbox when it begins with "From ", perhaps after a byte order mark and empty lines,
+ * and a mail follows. */
 static const char *format_of_bytes(struct nb_string bytes)
 {
     struct nb_buffer scratch = {0};

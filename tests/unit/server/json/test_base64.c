@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(nothing_is_written_behind_the_room)
 {
-    /* 12 bytes; and 36 bytes, of which 16 digits are decoded at once */
+    /* 12 bytes; and 36 bytes, which are decoded 16 digits at a time */
     const char *text = "QUJDREVGR0hJSktM";
     const char *longer = "QUJDREVGR0hJSktMQUJDREVGR0hJSktMQUJDREVGR0hJSktM";
     for (size_t room = 0; room <= 40; room++) {
