@@ -7,8 +7,8 @@
  * every mail, ham and spam in turn, into the model `mail` of a new store in DIRECTORY. It prints
  * the bytes of memory and disk per learned mail, and leaves the store for a daemon to serve.
  *
- * The time of a stage is the difference between two of these: reading a mail without its HTML parts
- * and without counting a field; reading also its HTML parts; counting all fields; classifying.
+ * Four times are measured, and the stages are their differences: reading a mail without its HTML
+ * parts and without counting a field; reading its HTML parts too; counting all fields; classifying.
  */
 #include <stdio.h>
 #include <stdlib.h>

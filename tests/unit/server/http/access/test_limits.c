@@ -113,7 +113,7 @@ START_TEST(a_flood_of_clients)
         if (i % 100 == 0)
             passed += take(buckets, "the one", -1000, ++now) == 0;
     }
-    ck_assert_int_eq(passed, 1000); /* every request, into debt */
+    ck_assert_int_eq(passed, 1000); /* all, into debt: never forgotten */
     ck_assert_uint_gt(take(buckets, "the one", 0, ++now), 400 * SECOND);
     nb_buckets_free(&buckets);
 }
