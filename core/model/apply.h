@@ -19,8 +19,8 @@ struct nb_learner;
 /* The bags that a change of a document adds to the counts and removes from them, decoded. Empty:
  * `{0}` with both labels UINT32_MAX. Reused from change to change. */
 struct nb_delta {
-    /* UINT32_MAX: nothing is added, or removed; then the bag lists rows that an unlabelled
-     * document, which is not counted, needs. */
+    /* UINT32_MAX: nothing is added or removed, and the bag only lists the rows that a document
+     * without a label needs: such a document is not counted. */
     uint32_t add_label, take_label;
     struct nb_rows add, take; /* sorted by row */
 };

@@ -227,7 +227,7 @@ static void count_in_bin(struct nb_evaluation *evaluation, double confidence, bo
     assert(confidence >= 0 && confidence <= 1);
     struct nb_evaluation_bin *bin = &evaluation->bins[bin_of(confidence)];
     bin->documents++;
-    bin->confidence += confidence; /* sums for now */
+    bin->confidence += confidence; /* sums here, turned into means later */
     bin->accuracy += is_right;
 }
 

@@ -26,7 +26,7 @@ enum { NB_PROGRESS_STRETCHES = 50 }; /* at most */
 
 struct nb_progress_stretch {
     uint64_t documents; /* at least one */
-    uint64_t errors;    /* of these, verdicts that were wrong */
+    uint64_t errors;    /* wrong verdicts among them */
 };
 
 /* Divides all documents into stretches whose sizes differ by at most one; if there are fewer
@@ -35,12 +35,12 @@ size_t nb_evaluator_progress(const struct nb_evaluator *evaluator,
                              struct nb_progress_stretch stretches[NB_PROGRESS_STRETCHES]);
 
 enum {
-    NB_EVALUATION_BINS = 15,    /* of the reliability table */
-    NB_EVALUATION_POINTS = 101, /* of the ROC curve, at most */
-    NB_EVALUATION_PAIRS = 20,   /* of confused labels, at most */
-    /* With more labels than this the table of confusions omits zeros ... */
+    NB_EVALUATION_BINS = 15,    /* bins of the reliability table */
+    NB_EVALUATION_POINTS = 101, /* most points of the ROC curve */
+    NB_EVALUATION_PAIRS = 20,   /* most pairs of confused labels */
+    /* With more labels than this, the table of confusions omits zeros ... */
     NB_EVALUATION_WHOLE_TABLE = 32,
-    NB_EVALUATION_CELLS = 1000 /* ... and of more cells than this keeps only the worst wrong ones */
+    NB_EVALUATION_CELLS = 1000 /* ... and above this many cells keeps only the worst wrong ones */
 };
 
 struct nb_evaluation_bin {
@@ -51,7 +51,7 @@ struct nb_evaluation_bin {
 };
 
 struct nb_evaluation_point {
-    double threshold; /* a document is positive from this probability of the positive label on */
+    double threshold; /* a document counts as positive if its P(positive label) is at least this */
     double false_positive_rate, true_positive_rate;
 };
 
@@ -98,8 +98,8 @@ struct nb_evaluation {
     /* Percent: 100 (1 - area under the ROC curve), ties count half. Documents are ordered by
      * log-odds with two labels, by probability with more. */
     double one_minus_roca;
-    /* Percent: 1 / (1 + exp(-(logit(fp) + logit(fn)) / 2)), the rates fp and fn below kept at least
-     * half a document away from 0 and 1. */
+    /* Percent: 1 / (1 + exp(-(logit(fp) + logit(fn)) / 2)), with the rates fp and fn (below), which
+     * are kept at least half a document away from 0 and 1. */
     double lam;
     /* False positives: the share of the other labels' documents in which the positive label had a
      * probability above 0.5. False negatives: the share of its own documents with at most 0.5. */
@@ -114,12 +114,12 @@ struct nb_evaluation {
      * squares over all labels (which with two would be twice as much). Labels that a score does not
      * list share the remaining probability equally. */
     double brier;
-    /* Mean over the documents of |confidence - accuracy| of their bin: of P(positive) against the
-     * share of positive ones with two labels, else of the winner's P against the share of right
-     * verdicts (Guo et al. 2017, equation 3). */
+    /* Mean over the documents of |confidence - accuracy| of their bin (Guo et al. 2017, equation
+     * 3). With two labels these are P(positive) and the share of positive documents; with more, the
+     * winner's P and the share of right verdicts. */
     double ece;
     struct nb_evaluation_bin
-        bins[NB_EVALUATION_BINS]; /* bin i: [i/15, (i+1)/15), the last with 1 */
+        bins[NB_EVALUATION_BINS]; /* bin i covers [i/15, (i+1)/15), the last one also 1 */
 };
 /* Frees the lists; the struct may also be all zero. */
 void nb_evaluation_deinit(struct nb_evaluation *evaluation);
@@ -138,8 +138,8 @@ struct nb_stored_score {
 
 /* Makes an evaluator. `labels` are the model's label numbers in the order of their names (copied);
  * `positive` is the index in `labels` of the label that is judged against the others. A document
- * takes 24 bytes, 48 unless there are two labels. Returns 0, NB_NO_MEMORY or NB_TOO_LARGE (a label
- * number above NB_LABELS_MOST). */
+ * takes 24 bytes with two labels, else 48. Returns 0, NB_NO_MEMORY or NB_TOO_LARGE (a label number
+ * above NB_LABELS_MOST). */
 int nb_evaluator_new(const uint32_t *labels, size_t label_count, size_t positive,
                      struct nb_evaluator **evaluator);
 void nb_evaluator_free(struct nb_evaluator **evaluator);

@@ -9,7 +9,7 @@
 
 #include "core/model/evaluation.h"
 
-/* The data that are kept of a document. */
+/* The data kept for a document. */
 struct nb_evaluator_row {
     double probability; /* of the positive label */
     /* Sort key for this probability: with two labels the log-odds, which still differ between
@@ -18,10 +18,10 @@ struct nb_evaluator_row {
     uint32_t label, predicted; /* indices */
 };
 
-/* Further data for figures with other than two labels. */
+/* Further data, kept unless there are two labels. */
 struct nb_evaluator_extra {
     double truth;  /* probability of the true label */
-    double winner; /* and of the predicted one */
+    double winner; /* probability of the predicted label */
     double brier;
 };
 

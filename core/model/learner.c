@@ -170,8 +170,8 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* ---- the document of a change ---------------------------------------------------------------- */
 
-/* The one function that trains the weights with inputs, of a new document or of one that was drawn.
- * The twin learns first, from the scores that the stack had before this step. */
+/* Trains the weights with the inputs of a new or a drawn document; no other function does this. The
+ * twin learns first, from the scores that the stack had before this step. */
 static int learn(const struct nb_live *live, struct nb_stack_weights *weights,
                  struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
                  double weight)
@@ -194,8 +194,8 @@ static int inputs_of(struct nb_learner *l, const struct nb_live *live,
 }
 
 /* Trains the new weights of a refit with the document, too. Its inputs are computed again, because
- * the twin's part must come from the new weights. As leave-one-out inputs, the others are the same
- * as before the document was counted. */
+ * the twin's part must come from the new weights. The other inputs are leave-one-out, so they are
+ * the same as before the document was counted. */
 static int learn_ahead(struct nb_learner *l, const struct nb_live *live,
                        const struct nb_lesson *lesson, double weight)
 {

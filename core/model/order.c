@@ -9,23 +9,23 @@
 
 /* Measured on SpamAssassin's corpus, 20 Newsgroups, Enron 1 and 2 and SMS: see core/EXPERIMENTS.md.
  */
-static const uint64_t least_others = 2; /* others of its label, for a document to teach */
-static const double most_odds = 8;      /* recent odds, relative to those of all documents */
-static const double fading = 1.0 / 20;  /* what recent counts lose with each document */
-static const double recent_prior = 2;   /* documents with equal shares, added as a prior */
+static const uint64_t least_others = 2; /* a document needs so many others of its label to teach */
+static const double most_odds = 8;      /* recent odds / all odds, above which w is below 1 */
+static const double fading = 1.0 / 20;  /* share that recent counts lose with each document */
+static const double recent_prior = 2;   /* documents added to the recent ones as a prior */
 static const uint64_t small = 1000;     /* most documents of a small model */
-static const double least_turnover = 4; /* least changes to a label, or revised documents */
-static const double new_share = 1;      /* and least share of the documents before; */
-static const double early_share = 0.25; /* among the first documents: */
+static const double least_turnover = 4; /* least k_v for a refit, or revised documents; ... */
+static const double new_share = 1;      /* ... and least k_v as a share of D_v - k_v */
+static const double early_share = 0.25; /* the same for the first `early` documents */
 static const double early = 200;
-/* Least share of all documents that changed: in a mixed stream, in its first documents, and in one
- * that is not mixed. */
+/* A refit of a small model also needs changes to this share of all documents: in a mixed stream, in
+ * its first documents, and in a stream that is not mixed. */
 static const double mixed_share = 0.5, mixed_early_share = 0.2, turned_share = 0.05;
-/* In a mixed stream, documents that a small model is fitted to as it grows: at least, and for each
- * label. */
+/* Number of documents to which a small model is fitted as it grows in a mixed stream: in all, or
+ * for each label if that is more. */
 static const uint64_t mixed_sample = 250, mixed_sample_of_label = 25;
 static const double skewed_share = 0.2;
-static const double label_share = 0.02; /* not taught of a label: of all documents, and */
+static const double label_share = 0.02; /* least S_v, as a share of all documents, and ... */
 static const double mostly = 0.75;
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
@@ -33,12 +33,12 @@ static const double corrected_share = 0.01;
 /* Bounds for a pass of the twin: share not taught, and numbers of documents. */
 static const double pass_share = 0.05;
 static const uint64_t tiny_mixed = 100, tiny = 250, large = 5000, largest = 30000;
-static const double skew_fading = 1.0 / 10000; /* what the sum loses with each document */
-static const uint64_t most_lessons = 600000; /* documents times labels, in a model above `large` */
+static const double skew_fading = 1.0 / 10000; /* share that SKEW loses with each document */
+static const uint64_t most_lessons = 600000; /* most documents * labels for a pass above `large` */
 
 /* Indexes of the model's numbers. They are stored: never renumber. */
 enum {
-    CHANGES, /* documents counted so far, by which recent counts have faded */
+    CHANGES, /* documents counted so far; recent counts fade with each */
     RECENT,  /* C */
     CREDIT,
     NOT_TAUGHT, /* S */

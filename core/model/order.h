@@ -57,8 +57,8 @@ double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t 
 bool nb_order_teaches(uint64_t others);
 /* Whether a label with `documents` documents has just got the first one that teaches. */
 bool nb_order_begins_to_teach(uint64_t documents);
-/* Notes that a document of the label has taught with this weight; `documents`: those of the model
- * now. */
+/* Notes that a document of the label has taught with this weight. The model now has `documents`
+ * documents. */
 int nb_order_count(struct nb_weights *order, uint32_t label, double weight, uint64_t documents);
 /* Subtracts 1 from the credit, if it is at least 1, and returns whether it did. Needs no memory:
  * nb_order_count has allocated it. */
@@ -118,10 +118,10 @@ enum nb_order_refit {
  * number of revised documents to 0. If the previous refit was lost, this one takes over its duties.
  */
 int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint64_t documents);
-/* Returns the most documents to which a refit that has begun fits the weights, for a model with
- * `documents` documents and `labels` labels: 250, or 25 for each label if these are more, if a
- * small model is fitted as it grows and every document has taught with weight 1; else UINT64_MAX
- * (core/model/refit.c has bounds of its own). */
+/* Returns the greatest number of documents to which a refit that has begun fits the weights. The
+ * model has `documents` documents and `labels` labels. If a small model is fitted as it grows, and
+ * every document has taught with weight 1, the number is 250, or 25 for each label if that is more.
+ * Else it is UINT64_MAX (core/model/refit.c has bounds of its own). */
 uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
                               uint64_t documents, uint32_t labels);
 /* Notes that the refit ends, with weights for the constants of this fingerprint
@@ -134,12 +134,12 @@ bool nb_order_is_refitting(const struct nb_weights *order);
  * forgotten since the refit before it, even if during this one. */
 bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
 
-/* Whether a new twin must learn once from all documents after the refit has fitted the stack's
- * weights (a pass). Always if the refit was requested; with up to 30,000 documents if it is
- * NB_REFIT_OF_SKEW or the weights were stale; else with up to 250 documents (100 as long as every
- * document has taught with weight 1), with up to 1,000 if the sum of 1 - w since the last pass is
- * a 20th of them, from 1,001 to 5,000, and up to 30,000 if documents times labels are at most
- * 600,000. Without a pass the twin learns from the drawn documents alone, and least from the
+/* Whether a new twin must learn once from all documents (a pass) after the refit has fitted the
+ * stack's weights. A pass is needed: always if the refit was requested; up to 30,000 documents if
+ * the refit is NB_REFIT_OF_SKEW or the weights were stale; up to 250 documents, or 100 as long as
+ * every document has taught with weight 1; up to 1,000 if the sum of 1 - w since the last pass is a
+ * 20th of the documents; from 1,001 to 5,000; and up to 30,000 if documents times labels are at
+ * most 600,000. Without a pass the twin learns from the drawn documents alone, and least from the
  * newest ones. */
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uint32_t labels);
 /* Notes that a pass begins. If it is lost, the next refit has one. */
@@ -164,7 +164,7 @@ struct nb_drawn {
     struct nb_entry entry;
     struct nb_rows rows;
     struct nb_stack_inputs inputs; /* leave-one-out */
-    uint64_t others; /* of nb_drawn_lesson: documents of the same label, if it is there */
+    uint64_t others; /* set by nb_drawn_lesson: other documents of its label; 0: no such entry */
 };
 void nb_drawn_deinit(struct nb_drawn *drawn);
 /* Reads the document of a current entry, and computes its inputs, including those from the twin of

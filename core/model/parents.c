@@ -316,7 +316,7 @@ static int check_stream(const struct nb_engine *engine, const struct nb_live *li
                         parent, other, live->name, one);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole check ------------------------------------------------------------------------- */
 
 static int check_parent(struct nb_engine *engine, struct nb_live *live,
                         const struct nb_settings *settings, struct nb_error *error)

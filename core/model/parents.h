@@ -76,10 +76,10 @@ struct nb_parent_chain {
 };
 void nb_parent_chain_deinit(struct nb_parent_chain *chain);
 
-/* Finds and loads the ancestors of a model that is loaded, and to which the caller has a reference
- * that is kept until nb_parent_chain_end. Returns 0; NB_CONFLICT: the parent is gone, or the model
- * cannot have this parent; or what nb_registry_acquire returns for an ancestor (NB_DAMAGED, NB_IO,
- * NB_NO_MEMORY), with a text that names it. */
+/* Finds and loads the ancestors of a loaded model. The caller keeps a reference to the model until
+ * nb_parent_chain_end. Returns 0; NB_CONFLICT: the parent is gone, or the model cannot have this
+ * parent; or what nb_registry_acquire returns for an ancestor (NB_DAMAGED, NB_IO, NB_NO_MEMORY),
+ * with a text that names it. */
 int nb_parent_chain_begin(struct nb_parent_chain *chain, struct nb_engine *engine,
                           struct nb_live *live, struct nb_error *error);
 void nb_parent_chain_end(struct nb_parent_chain *chain);
@@ -101,10 +101,10 @@ const struct nb_refined *nb_parent_chain_refined(const struct nb_parent_chain *c
 /* Whether none of the contributors waits for a refit of its weights. */
 bool nb_parent_chain_is_calibrated(const struct nb_parent_chain *chain);
 
-/* Replaces the score in `record` (core/model/learner.h), which a document of the label
- * got from the model's own counts, by that of the chain. The score stays if the chain cannot be
- * loaded, or has labels that the model does not have: these have no numbers in the model. Returns 0
- * or NB_NO_MEMORY. */
+/* Replaces the score in `record` (core/model/learner.h), which a document of the label got from the
+ * model's own counts, by the score of the chain. The score stays if the chain cannot be loaded, or
+ * has labels that the model does not have: these have no numbers in the model. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_parent_chain_keep_score(struct nb_parent_chain *chain, struct nb_engine *engine,
                                struct nb_live *live, const struct nb_feature *features, size_t size,
                                uint32_t label, struct nb_buffer *record);
@@ -114,10 +114,10 @@ int nb_parent_chain_keep_score_of_rows(struct nb_parent_chain *chain, struct nb_
                                        struct nb_live *live, const struct nb_rows *rows,
                                        uint32_t label, struct nb_buffer *record);
 
-/* Replaces the leave-one-out score that a learned document got from the model alone by that of the
- * chain. The score stays in the cases of nb_parent_chain_keep_score, and if no other member has
- * documents. Uses `weights` for the model: their twin has not learned the document, and no other
- * thread uses them. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no other
+/* Replaces a learned document's leave-one-out score, which comes from the model alone, by the score
+ * of the chain. The score stays in the cases of nb_parent_chain_keep_score, and if no other member
+ * has documents. Uses `weights` for the model: their twin has not learned the document, and no
+ * other thread uses them. Under the locks; the model is stacked. Returns 0, NB_CONFLICT (no other
  * document has the label) or NB_NO_MEMORY. */
 int nb_parent_chain_score_left_out(struct nb_parent_chain *chain, const struct nb_rows *rows,
                                    uint32_t label, const struct nb_stack_weights *weights,

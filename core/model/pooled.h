@@ -28,8 +28,8 @@ struct nb_pooled {
     struct nb_stack_inputs inputs; /* owned */
     struct nb_scores own;          /* owned */
     struct nb_blend blend;         /* for a model with parents, without expected counts */
-    double moderation;             /* of the own evidence */
-    struct nb_evidence *rows;      /* owned; the own ones */
+    double moderation;             /* factor of the own evidence */
+    struct nb_evidence *rows;      /* owned; the own evidence */
     size_t room;
     uint32_t *found; /* owned; the rows of the features, in their order */
     size_t found_room;
@@ -57,8 +57,8 @@ int nb_pooled_explain(struct nb_pooled *pooled, struct nb_parent_chain *chain,
 double nb_pooled_add_rows(const struct nb_evidence *own, size_t own_count, double own_factor,
                           struct nb_evidence *rows, size_t count, double factor);
 
-/* Returns the pooled log-odds of one label against another, from the moderated `own` and the
- * blend's `with`. */
+/* Returns the pooled log-odds of one label against another, given the moderated log-odds `own` and
+ * the blend's log-odds `with`. */
 double nb_pooled_odds(const struct nb_refined *refined, double own, double with);
 
 #endif

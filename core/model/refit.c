@@ -106,9 +106,9 @@ void nb_refit_note(struct nb_live *live)
 
 enum {
     /* Units of work, of about two nanoseconds: */
-    READ_UNITS = 3000, /* to read a document, and for each feature of it: */
-    FEATURE_UNITS = 3, /* for itself, */
-    LABEL_UNITS = 2    /* and for each label */
+    READ_UNITS = 3000, /* to read a document ... */
+    FEATURE_UNITS = 3, /* ... and for each of its features, */
+    LABEL_UNITS = 2    /* plus these for each label of the feature */
 };
 
 struct nb_refit_reader *nb_refit_reader_new(void)
@@ -210,7 +210,7 @@ static void refit_read(struct nb_refit_reader *reader, const struct nb_live *liv
 enum {
     DOCUMENTS_MOST = 5000,
     INPUTS_MOST = 100000, /* documents times labels: bounds memory and time */
-    TWIN_TIMES = 2        /* factor of what a document costs, if the twin learns from it */
+    TWIN_TIMES = 2        /* factor of a document's cost if the twin learns from it */
 };
 
 int nb_refit_list(struct nb_live *live, const struct nb_view *view)

@@ -36,18 +36,18 @@ struct nb_view;
  * that changes the model. */
 
 /* Whether a REFIT entry is needed before the next change of the model: the weights have missed
- * documents or are of other constants, or a refit was lost. */
+ * documents or were fitted for other constants, or a refit was lost. */
 bool nb_refit_is_due(const struct nb_live *live);
-/* Whether the next slice may run now: a refit is begun, and its weights are wrong until it ends, or
- * the model is not small (nb_order_is_small), or no document of it has changed for NB_REFIT_REST. A
- * small model rests while documents arrive, because each of them runs a slice: if slices also ran
- * in the gaps, the moment when the new weights replace the old ones would depend on the speed of
- * training. */
+/* Whether the next slice may run now: a refit has begun, and either the weights are wrong until it
+ * ends, or the model is not small (nb_order_is_small), or none of its documents has changed for
+ * NB_REFIT_REST. A small model rests while documents arrive, because each of them runs a slice: if
+ * slices also ran in the gaps, the moment when the new weights replace the old ones would depend on
+ * the speed of training. */
 #define NB_REFIT_REST UINT64_C(200000000) /* nanoseconds */
 bool nb_refit_is_next(const struct nb_live *live);
-/* Whether a refit is begun but rests. */
+/* Whether a refit has begun but rests. */
 bool nb_refit_rests(const struct nb_live *live);
-/* Whether a refit is begun, or should begin when the writer has been idle for a while. */
+/* Whether a refit has begun, or should begin when the writer has been idle for a while. */
 bool nb_refit_is_wanted(const struct nb_live *live);
 /* Notes that a document was added or removed, which the twin has missed if it is switched off.
  * Returns 0 or NB_NO_MEMORY.
@@ -55,8 +55,8 @@ bool nb_refit_is_wanted(const struct nb_live *live);
 int nb_refit_note_missed(struct nb_live *live);
 /* Sets live->is_stale, live->wants_refit and live->is_skewed from the present weights. */
 void nb_refit_note(struct nb_live *live);
-/* The reason of a refit that begins with a REFIT entry without a request: the weights are of other
- * constants or have missed documents, or nb_order_wants_idle.
+/* Returns the reason for a refit that begins with a REFIT entry but was not requested: the weights
+ * were fitted for other constants or have missed documents, or nb_order_wants_idle.
  */
 enum nb_order_refit nb_refit_why(const struct nb_live *live);
 
@@ -74,8 +74,8 @@ struct nb_refit_reading {
 /* Memory and threads for reading documents; used for one slice after the other. */
 struct nb_refit_reader {
     struct nb_helpers *helpers;
-    const struct nb_live *live;          /* of the slice under way */
-    const struct nb_stack_weights *twin; /* whose inputs are computed, too; NULL: none */
+    const struct nb_live *live;          /* model of the slice under way */
+    const struct nb_stack_weights *twin; /* twin whose inputs are computed, too; NULL: none */
     size_t size;
     struct nb_refit_reading readings[NB_REFIT_AT_ONCE];
 };

@@ -139,7 +139,7 @@ void nb_registry_free(struct nb_engine *engine)
     engine->model_count = engine->model_room = 0;
 }
 
-/* ---- coming and going ------------------------------------------------------------------------ */
+/* ---- adding and removing models -------------------------------------------------------------- */
 
 /* Updates the engine's sum of memory: a model grows as it learns, and when its first score makes
  * views. If the sum exceeds the setting, wakes the writer to drop the least recently used models.
@@ -531,8 +531,8 @@ int nb_roster_read(struct nb_engine *engine, struct nb_error *error)
     return rc;
 }
 
-/* With any setting `memory`: only the KEPT_MODELS models used last stay in memory if they are
- * unused for longer than IDLE_NANOSECONDS. */
+/* Whatever the setting `memory` is: a model that is unused for longer than IDLE_NANOSECONDS stays
+ * in memory only if it is one of the KEPT_MODELS models used last. */
 enum { KEPT_MODELS = 64 };
 static const uint64_t IDLE_NANOSECONDS = UINT64_C(60000000000);
 

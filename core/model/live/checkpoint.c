@@ -15,10 +15,10 @@
 #include "core/stack/weights.h"
 
 enum {
-    /* Ranges per transaction of a full checkpoint, some 800 KB: the pages that the two last ones
-     * have freed stay empty. */
+    /* Ranges per transaction of a full checkpoint, some 800 KB: the pages that the last two
+     * transactions have freed stay empty. */
     SLICE_RANGES = 64,
-    DUE_MOST = 256, /* ranges beside the changes of a commit */
+    DUE_MOST = 256, /* most ranges written with the changes of a commit */
     RANGE_BYTES = 24 * NB_RANGE_ROWS,
     DROPPED_ENTRIES = 1000, /* superfluous entries dropped per such transaction */
 };
@@ -379,7 +379,7 @@ int nb_put_orphan(const struct nb_view *view, uint32_t number, struct nb_error *
 enum { FIRST_OF_LOG = 1 << 16 };
 
 enum {
-    LEAST_LOG = 65536,    /* least bytes before a sweep: a small table needs none at each commit */
+    LEAST_LOG = 65536,    /* least bytes of a log before a sweep: small tables are swept rarely */
     SLOT_BYTES = 8,       /* bytes of a slot in a table */
     DROPPED_RECORDS = 64, /* records of the log dropped per commit */
 };

@@ -36,7 +36,7 @@ void nb_checkpoint_restore(struct nb_live *live, const struct nb_checkpoint *sav
  * start would replay), or notes that a sweep has made it shorter. Updates the list of unsaved
  * models and the sum of all tails. */
 void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features);
-/* Called at the start: adds a model to the list if a tail of it is stored. */
+/* Called at the start: adds a model to the list if the store has a tail of it. */
 void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live);
 /* Removes a model from the list, because it is dropped from memory or deleted. */
 void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);

@@ -27,10 +27,10 @@ struct nb_engine_settings {
     uint64_t slice_long;           /* nanoseconds after which a commit takes no second slice */
     uint64_t quiet_after;          /* nanoseconds without work, before the writer tidies up */
     uint32_t unused_rows;          /* unused rows allowed per model while the writer is busy */
-    uint32_t labels;               /* labels per model */
+    uint32_t labels;               /* most labels of a model */
     uint64_t quarantine_documents; /* documents that may wait in a model's quarantine ... */
     uint64_t quarantine_bytes;     /* ... and their bytes together */
-    uint32_t models;               /* models */
+    uint32_t models;               /* most models */
     /* The key (NB_KEY_BYTES) of a new store, which an existing store must have, too; NULL: a new
      * store draws its own. Read when the engine opens. */
     const unsigned char *key;

@@ -24,7 +24,7 @@ enum nb_relayed_change_kind {
     NB_RELAYED_CHANGE_DELETE,       /* deletes a model */
     NB_RELAYED_CHANGE_RENAME_LABEL, /* renames `from` to `to` */
     NB_RELAYED_CHANGE_FIELDS,       /* adds the fields in `settings` that the model lacks */
-    NB_RELAYED_CHANGE_FITTED,       /* sets `settings`, whose map was fitted to entries to `last` */
+    NB_RELAYED_CHANGE_FITTED,       /* sets `settings`, with a map fitted to entries up to `last` */
     NB_RELAYED_CHANGE_COMPARE,      /* changes nothing: nodes compare what they have learned */
     NB_RELAYED_CHANGE_PUT_NAMED,    /* stores `settings`, of the kind `from`, as `model` */
     NB_RELAYED_CHANGE_DELETE_NAMED, /* deletes the value of the kind `from` named `model` */

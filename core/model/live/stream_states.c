@@ -24,9 +24,9 @@
 
 enum {
     FORMAT = 7,
-    DROPPED_MOST = 64, /* of a trace, per transaction */
+    DROPPED_MOST = 64, /* messages dropped from a trace per transaction */
     NAME_BYTES = 5,
-    PREFIX_BYTES = 6, /* with the byte of the stream */
+    PREFIX_BYTES = 6, /* including the byte of the stream */
     MESSAGE_KEY = 14
 };
 

@@ -18,7 +18,7 @@ struct nb_engine;
 struct nb_live;
 struct nb_view;
 
-enum { NB_TRACE_BYTES = 64 << 20 }; /* of the last messages of a stream */
+enum { NB_TRACE_BYTES = 64 << 20 }; /* bytes of a stream's last messages that are kept */
 
 /* Reads the stored states when the store is opened. Returns 0 or a code. */
 int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
@@ -98,7 +98,7 @@ int nb_message_put(const struct nb_view *view, enum nb_kept where, unsigned stre
                    const struct nb_traced *one, struct nb_error *error);
 int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned stream,
                       uint64_t number, struct nb_error *error);
-/* Deletes the first messages, `most` of them. */
+/* Deletes the first `most` messages. */
 int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
                     struct nb_error *error);
 
