@@ -274,15 +274,15 @@ struct nb_evaluation_change {
     uint32_t label; /* its true label; NB_EVALUATION_LEFT_OUT: it is left out */
 };
 #define NB_EVALUATION_LEFT_OUT UINT32_MAX
-/* The same without a threshold, after `changes` (sorted by `first`, each once) to the stored
- * scores: the figures as if these documents did not exist or had other labels. The probabilities
- * stay those of the original verdicts. */
+/* As nb_engine_evaluation without a threshold, after `changes` (sorted by `first`, each once) to
+ * the stored scores: the figures as if these documents did not exist or had other labels. The
+ * probabilities stay those of the original verdicts. */
 int nb_engine_evaluation_without(struct nb_engine *engine, struct nb_string model,
                                  const struct nb_evaluation_change *changes, size_t count,
                                  struct nb_evaluation_report *report, struct nb_error *error);
 
-/* The same without a threshold, with further scores as if they had come last: `more` has their
- * stored forms (core/model/learner.h), each as a string. Scores with labels that no
+/* As nb_engine_evaluation without a threshold, with further scores as if they had come last: `more`
+ * has their stored forms (core/model/learner.h), each as a string. Scores with labels that no
  * document has are left out. */
 int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
                               struct nb_string more, struct nb_evaluation_report *report,

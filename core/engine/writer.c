@@ -22,8 +22,8 @@
 
 enum {
     SLOW_SYNC = 1000000, /* nanoseconds; a disk without a power-protected cache takes longer */
-    GATHER_SHARE =
-        4, /* share of that time to wait for the changes that the next commit should hold */
+    GATHER_SHARE = 4,    /* the writer waits 1/GATHER_SHARE of the sync time for changes to join the
+                            next commit */
 };
 static const uint64_t RECOVER_EVERY = 100000000; /* nanoseconds, while the store has failed */
 

@@ -20,7 +20,7 @@ enum {
                               the entries, except after imports and undos */
     MODELS_AT_ONCE = 50,   /* models that one nb_ageing_some looks at */
     AGE_SHARE = 1000,      /* 1/AGE_SHARE of max_age between two looks, ... */
-    DISK_SHARE = 16,       /* the use is reduced by 1/DISK_SHARE of `disk` below it */
+    DISK_SHARE = 16,       /* ageing shrinks the store to 1/DISK_SHARE below `disk` */
     DISK_DOCUMENTS = 4000, /* documents between two looks at the disk */
     DISK_GROUP = 500,
     INDEX_BYTES = 300, /* about the bytes of a document's score and index rows */

@@ -26,7 +26,7 @@ enum nb_status {
     NB_RELABELLED,
     NB_UPDATED,
     NB_FORGOTTEN,
-    NB_NEAR_DUPLICATE, /* not learned: enough near-duplicates are already */
+    NB_NEAR_DUPLICATE, /* not learned: enough near-duplicates are learned already */
     NB_QUARANTINED,    /* kept, and not applied: it waits for an administrator */
     NB_STORED,         /* without a label: counted nowhere */
     NB_QUEUED,         /* kept on disk until the stream that nodes share is back */
@@ -49,9 +49,9 @@ struct nb_receipt {
     struct nb_string label; /* length 0: it has none */
     struct nb_string
         previous_label;    /* with NB_RELABELLED; length 0: it had none, or another status */
-    struct nb_string twin; /* with NB_NEAR_DUPLICATE: the id of the nearest; owned by the
-                              batch; length 0: its entry does not read back */
-    double similarity;     /* to it, estimated */
+    struct nb_string twin; /* with NB_NEAR_DUPLICATE: the id of the nearest document; owned by the
+                              batch; length 0: its entry cannot be read */
+    double similarity;     /* estimated similarity to the twin */
     uint64_t tokens;       /* token positions counted */
     uint64_t new_tokens;   /* distinct tokens that came into the vocabulary */
     uint64_t number;       /* its place in the stream that nodes share; else 0 */
@@ -59,8 +59,8 @@ struct nb_receipt {
     /* If this is the first document of its label: a similar label with documents that is probably
      * meant. Length 0: none of the compared labels is similar. */
     struct nb_string near_label;
-    enum nb_label_difference difference; /* from that */
-    struct nb_label_documents *labels;   /* after this change; owned by the batch; sorted by name */
+    enum nb_label_difference difference; /* difference from `near_label` */
+    struct nb_label_documents *labels;   /* after this change, sorted by name; owned by the batch */
     size_t label_count;
 };
 
@@ -145,8 +145,8 @@ struct nb_foreseen {
     uint32_t *slots; /* owned, in groups of four: the lower halves of the ids, placed by their
                         lowest bits; 0: free. `room` is a power of two, or 0 */
     size_t count, room;
-    uint64_t *ids;           /* owned: of one change; and ... */
-    struct nb_string *texts; /* ... their texts; owned */
+    uint64_t *ids;           /* owned; ids of one change's features ... */
+    struct nb_string *texts; /* ... and their texts; owned */
     size_t ids_room, texts_room;
 };
 
@@ -161,7 +161,7 @@ struct nb_job {
     struct nb_error *error;
     int code;
     const struct nb_relayed *relayed; /* of a task from the stream that nodes share; or NULL */
-    bool finished;                    /* of a task, under the queue's lock */
+    bool finished;                    /* the task is finished; under the queue's lock */
 };
 
 /* Tells whether only the changes of the batch itself have brought features since its look-ups;
@@ -187,7 +187,7 @@ struct nb_batch {
     struct nb_bag scratch;
     struct nb_bag_rows scratch_rows;
     struct nb_foreseen *foreseen; /* owned; NULL until a feature is new */
-    size_t written;               /* the writer's: changes that are done */
+    size_t written;               /* the writer's: number of changes that are done */
     struct nb_naming naming;      /* the writer's */
     struct nb_batch *carried;     /* owned, a list: batches that its receipts borrow from */
 };

@@ -12,7 +12,7 @@
 enum {
     DOCUMENTS_LEAST = 20,
     OF_LABEL_LEAST = 5,    /* documents of each of two labels */
-    ROWS_MOST = 100000000, /* rows that are walked over for all scores, half a second */
+    ROWS_MOST = 100000000, /* most rows walked over for all scores: half a second */
     WALKS_LEAST = 50,
     AT_ONCE = 16 /* documents: less than a millisecond */
 };

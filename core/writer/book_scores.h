@@ -19,10 +19,10 @@ struct nb_book_scores {
     struct nb_live *live;           /* borrowed: loaded, and referenced by the caller */
     struct nb_published *published; /* referenced: its formulas score */
     struct nb_scorer *scorer;       /* owned */
-    uint64_t *numbers;              /* owned; of the entries of the sample, ascending */
+    uint64_t *numbers;              /* owned; entry numbers of the sample, ascending */
     uint32_t size, next;
     uint32_t label_count;
-    uint32_t *labels; /* owned; those with documents, in the order of their names */
+    uint32_t *labels; /* owned; labels with documents, in the order of their names */
     uint32_t *truths; /* owned; index of the true label, for each score */
     double *scores;   /* owned; [document][label] */
     size_t count;     /* documents that were scored */
@@ -32,7 +32,7 @@ struct nb_book_scores {
     struct nb_feature *features; /* owned */
     size_t feature_room;
     struct nb_scores said;
-    int code; /* of nb_score */
+    int code; /* result of nb_score */
 };
 void nb_book_scores_deinit(struct nb_book_scores *s);
 

@@ -76,7 +76,7 @@ static double odds_of(double p)
     return log(p / (1 - p));
 }
 
-/* Fits the map that judges each half, to the documents of the other half. */
+/* For each half, fits the map that judges it to the documents of the other half. */
 static int fit_others(enum nb_calibration_method method, const struct nb_calibration_scores *scores,
                       const unsigned char *halves, struct nb_calibration *maps[2])
 {
@@ -264,7 +264,7 @@ void nb_recalibrate_end(struct nb_engine *engine)
     free(r);
 }
 
-/* ---- when ------------------------------------------------------------------------------------ */
+/* ---- when a calibration is due --------------------------------------------------------------- */
 
 static bool has_labels_of(const struct nb_model *counts, const struct nb_calibration *fitted)
 {

@@ -29,9 +29,9 @@
  * calls. */
 typedef int nb_calibration_visit(void *user, const struct nb_scores *said, uint32_t label);
 
-/* Computes what a calibrated model would say of documents that its map was not fitted to. The
- * documents of each label are dealt to two halves in turn, and each half is judged by the map
- * fitted to the other. With NB_CALIBRATION_NONE the result is the soft-max of the scores. Calls
+/* Computes the scores that a calibrated model would give to documents that its map was not fitted
+ * to. The documents of each label are dealt to two halves in turn, and each half is judged by the
+ * map fitted to the other. With NB_CALIBRATION_NONE the result is the soft-max of the scores. Calls
  * `visit` for each document in turn. Returns 0, what `visit` returned, NB_CONFLICT (with a method:
  * no label has two documents) or NB_NO_MEMORY. */
 int nb_calibration_judge(enum nb_calibration_method method,

@@ -214,7 +214,7 @@ struct nb_history_limits nb_remember_limits(struct nb_live *live)
     return limits;
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting records ------------------------------------------------------------------------- */
 
 static bool has_room(const struct nb_remembering *r, size_t bytes)
 {

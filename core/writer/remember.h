@@ -18,7 +18,7 @@
 
 /* Any thread. */
 
-/* What is noted with the bag; all borrowed. Strings that are too long are cut. */
+/* The data noted with the bag; all borrowed. Strings that are too long are cut. */
 struct nb_remember_note {
     struct nb_string id; /* of the document; not empty */
     struct nb_string message_id, subject, source;

@@ -318,8 +318,8 @@ static int check_known(struct nb_stage *s)
                : nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
 }
 
-/* The features that had rows when the document was looked up. A document that was recalled from the
- * history is copied: its delta may be of another kind at the second try. */
+/* Takes the features that had rows when the document was looked up. A document that was recalled
+ * from the history is copied: its delta may be of another kind at the second try. */
 static int take_known(struct nb_stage *s)
 {
     struct nb_submitted *change = s->change;
@@ -413,8 +413,8 @@ static void merge(struct nb_rows *rows, const struct nb_row_count *found, size_t
     }
 }
 
-/* Rows that were given since the look-up are behind those that there were, unless they were dropped
- * before. */
+/* Whether the row follows all rows that existed at the look-up. Rows assigned since then do, unless
+ * they were dropped before and are reused. */
 static bool is_behind_known(const struct nb_stage *s, uint32_t row)
 {
     size_t known = s->change->known_count;

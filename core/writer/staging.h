@@ -28,7 +28,7 @@ struct nb_group_model {
     struct nb_checkpoint saved;
     struct nb_stack_mark weights;
     uint32_t rows_before, dropped_before, labels_before;
-    bool was_numbered; /* it had a number already */
+    bool was_numbered; /* the model had a number already */
     bool damaged;      /* a change of the model met damage, which fails the transaction */
     uint64_t last;     /* number of its newest entry so far */
     uint64_t features; /* feature changes staged, and one per entry */
@@ -52,7 +52,7 @@ struct nb_group {
     size_t model_count, model_room;
     struct nb_group_label *labels; /* owned */
     size_t label_count, label_room;
-    uint64_t bytes; /* about what the transaction will write */
+    uint64_t bytes; /* about how many bytes the transaction will write */
 };
 
 /* Adds the changes of the batch from batch->written on, as far as the group has room, and counts
@@ -75,14 +75,14 @@ int nb_group_touch_label(struct nb_group *group, struct nb_live *live, uint32_t 
 
 /* A feature that is new with a change. */
 struct nb_fresh {
-    uint32_t row, place; /* its index among the features of the change */
+    uint32_t row, place; /* place: index among the features of the change */
 };
 
 /* Memory that is used from change to change; `{0}` is empty. */
 struct nb_staging {
     struct nb_buffer features, bag, score, entry;
-    struct nb_feature *known; /* the document's, and ... */
-    uint32_t *rows;           /* ... their rows; owned */
+    struct nb_feature *known; /* the document's features ... */
+    uint32_t *rows;           /* ... and their rows; owned */
     size_t known_room, rows_room;
     struct nb_row_count
         *found; /* features that got rows after they were looked up, and scratch; owned */
@@ -163,8 +163,9 @@ int nb_stage_keep_score(struct nb_stage *s, struct nb_error *error);
 
 /* ---- staging.c: the entry -------------------------------------------------------------------- */
 
-/* Gives the model its number if this is its first change, and appends the change to the ledger,
- * with the model, the id, and time and source where it has none. Returns 0 or a code of the store.
+/* Gives the model its number if this is its first change. Sets the change's model and id, and its
+ * time and source if it has no source, and appends the change to the ledger. Returns 0 or a code of
+ * the store.
  */
 int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_error *error);
 /* Applies the appended change to the counts, with the same function as a replay. Returns 0 or a

@@ -467,8 +467,8 @@ int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_st
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* Writes the bytes that the id of a document with values is made from; `content` is what stands for
- * its text or mail. */
+/* Writes the bytes that the id of a document with values is made from; `content` represents its
+ * text or mail. */
 static int write_content(const struct nb_document *document, struct nb_string content,
                          struct nb_buffer *out)
 {
@@ -488,7 +488,7 @@ static int write_content(const struct nb_document *document, struct nb_string co
 static int make_values_id(const struct nb_key *key, const struct nb_document *document,
                           struct nb_string content, char made[NB_CONTENT_ID_LENGTH + 1])
 {
-    enum { KIND = 2 }; /* differs from those of enum nb_document_kind */
+    enum { KIND = 2 }; /* differs from the values of enum nb_document_kind */
     struct nb_buffer bytes = {0};
     int rc = write_content(document, content, &bytes);
     if (rc == 0)

@@ -112,7 +112,7 @@ int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_st
 void nb_submitted_deinit(struct nb_submitted *change);
 
 /* Adds a change that was made on another node; takes ownership of it, also on failure. A model that
- * does not exist is made unsaved with the settings; whether it may come into being is seen when the
+ * does not exist is made unsaved with the settings; whether it may be created is decided when the
  * change is staged. Returns 0, NB_TOO_LARGE (models) or NB_NO_MEMORY. */
 int nb_batch_take(struct nb_batch *batch, const struct nb_settings *settings,
                   struct nb_submitted *change, struct nb_error *error);

@@ -18,7 +18,7 @@
  * or was hardly used: then it is freed. NULL is accepted. */
 void nb_foreseen_put_back(struct nb_engine *engine, struct nb_foreseen **foreseen);
 void nb_foreseen_free(struct nb_foreseen **foreseen);
-/* About how many bytes the slots of what was foreseen take; NULL: 0. */
+/* Returns about how many bytes the slots of `foreseen` take; 0 for NULL. */
 size_t nb_foreseen_memory(const struct nb_foreseen *foreseen);
 
 /* Looks up the features of the batch's bag in the counts and stores them in the change, which owns
@@ -27,8 +27,8 @@ size_t nb_foreseen_memory(const struct nb_foreseen *foreseen);
 int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change);
 void nb_bag_rows_deinit(struct nb_bag_rows *rows);
 
-/* Appends a feature to the change's others, with its text. There is room for it, not for the text.
- * Returns 0 or NB_NO_MEMORY. */
+/* Appends a feature to the change's others, with its text. The change has room for the feature, but
+ * not for its text. Returns 0 or NB_NO_MEMORY. */
 int nb_submitted_add(struct nb_submitted *change, uint64_t id, uint32_t count,
                      struct nb_string text);
 

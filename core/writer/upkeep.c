@@ -204,7 +204,7 @@ bool nb_refits_calibrate(struct nb_engine *engine)
 
 enum {
     AGED_AT_ONCE = 500, /* documents that ageing takes out of a model in one commit */
-    FREED_AFTER = 500,  /* documents; later ones reuse the memory that fewer leave behind */
+    FREED_AFTER = 500,  /* documents; the memory of fewer is left for later documents to reuse */
     SHORT_TAIL = 20000, /* feature changes; a replay of so many takes a millisecond */
     PURGE_REST = 3,     /* after a slice, other work goes first for so many times its duration */
 };
@@ -241,7 +241,7 @@ static bool save_one(struct nb_engine *engine, struct nb_live *live,
 }
 
 /* Saves models that a start would replay, oldest first, until `stop`. A model that is not in memory
- * is as a crash left it in the store: it is loaded, saved, and leaves the memory again, otherwise
+ * is in the store as a crash left it. It is loaded, saved, and dropped from memory again; otherwise
  * all models that were taught before a crash would be in memory at once. */
 static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
 {
@@ -289,9 +289,9 @@ static bool work_waits(struct nb_engine *engine)
     return waits;
 }
 
-/* Bodies, bags and texts of features of batches lie in small pieces between memory that stays, so
- * freeing them gives little back: after 6,000 mails in batches of 500 this was twice the memory of
- * the model. */
+/* The bodies, bags and texts of batches lie in small pieces between memory that stays in use, so
+ * free() returns little of it to the kernel: after 6,000 mails in batches of 500 the rest was twice
+ * the memory of the model. */
 static void give_memory_back(struct nb_engine *engine)
 {
     if (engine->freed_after < FREED_AFTER)
