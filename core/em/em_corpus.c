@@ -218,8 +218,8 @@ static void rank(struct choice *c, const struct nb_model *model, struct nb_heap 
     }
 }
 
-/* Counts the model's first `rows` rows, and the documents without a label: entry i of their `size`
- * features is counts[i] occurrences of the feature in row uses[i]. On success the caller deinits
+/* Counts the model's first `rows` rows, and the documents without a label: of their `size`
+ * features, number i has the row uses[i] and counts[i] occurrences. On success the caller deinits
  * *choice. Returns 0 or NB_NO_MEMORY. Takes the model's read lock for a few thousand rows at a
  * time.
  */
@@ -262,7 +262,7 @@ static bool choice_has(const struct choice *c, uint32_t row, uint64_t id)
     return !c->skips || nb_word_rank_is_behind(c->occurrences[row], id, &c->skipped);
 }
 
-enum { UNUSED, USED, WORD, OTHER }; /* what a row is */
+enum { UNUSED, USED, WORD, OTHER }; /* kinds of rows */
 
 static void mark(const struct nb_corpus_part *p, unsigned char *kinds)
 {

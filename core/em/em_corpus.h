@@ -30,16 +30,16 @@ struct nb_viewed {
     uint32_t count;    /* 0: the model has no documents */
     char **names;      /* owned, too */
     uint32_t *numbers; /* in the model; NB_BLEND_NO_LABEL: only a parent has the label */
-    double *documents; /* of the model itself */
+    double *documents; /* documents of the model itself, for each label */
     double *shares;    /* the priors */
 };
 /* Reads the labels and priors, under the chain's locks. The caller deinits *viewed in
  * any case. Returns 0 or NB_NO_MEMORY. */
 int nb_viewed_read(struct nb_viewed *viewed, struct nb_parent_chain *chain);
 
-/* Index here of label `place` of the view; UINT32_MAX: the label was added since nb_viewed_read.
- * The search starts at *at and moves it forward, because both lists are sorted by name: begin with
- * 0 and call with ascending places. */
+/* Returns the index in `viewed` of the label at `place` in the view; UINT32_MAX: the label was
+ * added since nb_viewed_read. The search starts at *at and moves it forward, because both lists are
+ * sorted by name: begin with 0 and call with ascending places. */
 uint32_t nb_viewed_label(const struct nb_viewed *viewed, const struct nb_blend *blend,
                          uint32_t place, uint32_t *at);
 
@@ -48,7 +48,7 @@ uint32_t nb_viewed_label(const struct nb_viewed *viewed, const struct nb_blend *
 int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_parent_chain *chain, bool is_binary,
                      const uint64_t *ids, uint32_t words, double *counts);
 
-/* All arrays are owned. */
+/* Documents of the corpus, either those with a label or those without. All arrays are owned. */
 struct nb_corpus_part {
     size_t count, room;
     uint64_t *orders;             /* hash of each document's id, ascending */
@@ -65,14 +65,14 @@ struct nb_corpus {
     /* The columns: first the words of the model and of these documents, then the documents' other
      * features, which include words that the settings leave out. */
     uint32_t words, columns;
-    uint32_t *rows; /* of each column; owned, like the arrays below */
+    uint32_t *rows; /* row of each column; owned, like the arrays below */
     uint64_t *ids;
     bool *learned;
     uint32_t
         *groups; /* of each word: 0, or 1 and its field's number; NULL: the model has no fields */
     uint64_t vocabulary[NB_FIELDS + 1]; /* number of features in the model, for each field */
     unsigned attributes;                /* fields of the settings */
-    uint64_t *part_vocabulary;          /* for each of their parts; NULL: there are none */
+    uint64_t *part_vocabulary;          /* the same for each part of the fields; NULL: no parts */
     uint32_t labels;                    /* labels that have documents */
     uint32_t *numbers;   /* number in the model, for each label; UINT32_MAX: only a parent has it */
     double *documents;   /* documents in the model itself, for each label */

@@ -272,7 +272,7 @@ static struct nb_pool best_pool(const struct fit *f)
     return pool;
 }
 
-/* ---- what it gives --------------------------------------------------------------------------- */
+/* ---- losses of the pool ---------------------------------------------------------------------- */
 
 static void judge(const struct nb_pool_question *q, const struct nb_pool *pool, size_t document,
                   struct nb_losses *losses)

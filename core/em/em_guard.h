@@ -37,14 +37,14 @@
 struct nb_loss_scores {
     size_t count;
     uint32_t labels;
-    const uint32_t *truths; /* of each document, a label */
+    const uint32_t *truths; /* index of each document's true label */
     const double *scores;   /* at document * labels + label; -INFINITY: impossible */
 };
 
 struct nb_losses {
     double temperature; /* 1e-4 to 4, at which the mean is least */
     double mean, accuracy;
-    double *each; /* of each document; owned */
+    double *each; /* loss of each document; owned */
     bool *right;  /* whether it is predicted right; owned */
 };
 
@@ -86,8 +86,8 @@ int nb_guard_choose(const struct nb_guard *guard, struct nb_refined *refined);
 /* All borrowed. */
 struct nb_pool_question {
     struct nb_loss_scores own; /* log scores without expected counts, as verdicts have them */
-    const double *with;        /* log scores with them, in the layout of own.scores */
-    const uint32_t *folds;     /* of each document, below fold_count */
+    const double *with;        /* log scores with expected counts, in the layout of own.scores */
+    const uint32_t *folds;     /* fold of each document, below fold_count */
     uint32_t fold_count;
 };
 struct nb_pool {

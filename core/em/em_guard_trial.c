@@ -86,7 +86,7 @@ static struct nb_em_documents guard_documents(const struct nb_guard_chosen *c,
                                     c->end,   part->columns, part->counts};
 }
 
-/* ---- what is tried --------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 static void add_candidates(struct nb_guard_trial *t, double weight)
 {

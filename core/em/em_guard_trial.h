@@ -15,7 +15,7 @@ enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
 
 struct nb_guard {
     const struct nb_corpus *corpus;
-    const struct nb_document_numbers *numbers; /* of the corpus */
+    const struct nb_document_numbers *numbers; /* numbers of the corpus */
     struct nb_parent_chain *chain;             /* of the model */
     const struct nb_published *published;
     struct nb_em_question em; /* all but weight, smoothing and iterations */
@@ -46,7 +46,7 @@ struct nb_guard_trial {
     struct nb_stack_weights
         *weights; /* owned; with a new twin, which has learned nothing; NULL: by the book */
     struct nb_guard_chosen unlabelled;
-    double *values; /* owned; their numbers, as in struct nb_em_numbers */
+    double *values; /* owned; numbers of these documents, as in struct nb_em_numbers */
     uint32_t fold_count;
     uint32_t *folds; /* owned; fold of each document with a label; fold_count: not measured */
     size_t *places;  /* owned; index of each such document in the scores */

@@ -17,7 +17,7 @@ void nb_document_numbers_deinit(struct nb_document_numbers *n)
     *n = (struct nb_document_numbers){0};
 }
 
-/* ---- of documents with a label --------------------------------------------------------------- */
+/* ---- numbers of documents with a label ------------------------------------------------------- */
 
 /* Returns the label of the corpus for a place in the view; UINT32_MAX: none. */
 static uint32_t label_at(const struct nb_corpus *c, const struct nb_blend *blend, uint32_t place,
@@ -67,7 +67,7 @@ int nb_document_numbers_labelled(const struct nb_document_numbers *n, const stru
     return rc;
 }
 
-/* ---- of all ---------------------------------------------------------------------------------- */
+/* ---- numbers of all documents ---------------------------------------------------------------- */
 
 static int make_room(struct nb_document_numbers *n, const struct nb_corpus *c,
                      const struct nb_settings *settings)

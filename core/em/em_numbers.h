@@ -10,9 +10,9 @@
 #include "core/em/em_corpus.h"
 
 struct nb_document_numbers {
-    uint32_t count;               /* of fields */
-    unsigned *attributes;         /* of each field, in the settings; owned, as all that follow */
-    double *centres, *deviations; /* of each: mean and deviation of all numbers */
+    uint32_t count;       /* of fields */
+    unsigned *attributes; /* index of each field in the settings; owned, like the arrays below */
+    double *centres, *deviations; /* of each field: mean and deviation of its numbers */
     double *values;               /* of the documents without a label, at d * count + field */
     struct nb_normal *labelled;   /* of the documents with a label, at field * labels + label */
 };

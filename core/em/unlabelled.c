@@ -20,7 +20,7 @@ enum {
     REST = 4, /* pause of a model between two fits, in durations of the last one */
 };
 
-/* ---- when ------------------------------------------------------------------------------------ */
+/* ---- when a fit is due ----------------------------------------------------------------------- */
 
 struct state {
     uint64_t labelled, measurable; /* documents with a label; those of labels with at least two */

@@ -11,7 +11,7 @@
  * ledger nor the model's own counts depend on it, and after a start, a rebuild or an import the
  * model answers without it until a new fit is made.
  *
- * Any thread may call what is here, but start and stop once each.
+ * Any thread may call these functions; nb_refining_start and nb_refining_stop are called once each.
  */
 #ifndef NB_CORE_EM_UNLABELLED_H
 #define NB_CORE_EM_UNLABELLED_H
@@ -46,7 +46,7 @@ struct nb_unlabelled_report {
     bool is_pooled;     /* stacked model: verdicts pool scores without and with expected counts */
     double share;       /* of the scores with expected counts, in the pool */
     double smoothing;   /* inside EM */
-    uint64_t documents; /* without a label that the fit has read */
+    uint64_t documents; /* documents without a label that the fit has read */
     uint64_t changed; /* documents, with or without a label, that were changed or forgotten since */
     unsigned iterations; /* of EM over all documents; 0: it did not run, because the weight is 0 */
     double log_likelihood, first; /* what EM maximizes, at its end and at its beginning */
