@@ -72,7 +72,7 @@ struct nb_cluster {
     char *label;  /* owned; given to its documents; NULL: none (no `apply`, or no documents) */
     struct nb_cluster_word words[NB_CLUSTER_WORDS]; /* the most telling: greatest share * lift */
     size_t word_count;
-    struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* of categories, alike */
+    struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* the most telling values of categories */
     size_t value_count;
     struct nb_cluster_number *numbers;            /* of each field; owned */
     struct nb_buffer nearest[NB_CLUSTER_NEAREST]; /* ids of the surest documents; owned */
@@ -90,15 +90,15 @@ struct nb_clustering {
     size_t field_count;
     uint64_t labelled; /* with `apply`: documents that got a label; the others changed meanwhile */
     double log_likelihood, bic;
-    unsigned iterations; /* of the fit that counts */
+    unsigned iterations; /* iterations of the chosen fit */
 };
 
 void nb_clustering_deinit(struct nb_clustering *clustering);
 
 /* Finds clusters of the current documents without a label. The same seed and the same documents
- * give the same. With `apply` the documents get their labels once the result is complete, some
- * hundred in each commit: after an interruption each document has its label or none. The caller
- * deinits *clustering in any case; after a failure only `labelled` is set in it. Returns 0,
+ * give the same result. With `apply` the documents get their labels once the result is complete,
+ * some hundred in each commit: after an interruption each document has its label or none. The
+ * caller deinits *clustering in any case; after a failure only `labelled` is set in it. Returns 0,
  * NB_NOT_FOUND (model), NB_UNUSABLE (a deviation for a name that is no field of numbers),
  * NB_CONFLICT (fewer documents with words or values than clusters), NB_TOO_LARGE (documents, or
  * clusters times words, or documents times fields, or labels), NB_STOPPING, NB_DAMAGED,

@@ -31,14 +31,15 @@ struct nb_gathered {
     uint64_t *numbers;               /* of their entries */
     size_t *begin;                   /* count + 1, into columns */
     uint32_t *columns;               /* rows, until nb_gathered_choose */
-    float *presence;                 /* 1 for each of them */
+    float *presence;                 /* 1 for each of the columns */
     size_t size, size_room;          /* of columns */
-    uint32_t *used; /* of each row, documents that have it; then its column, or UINT32_MAX */
+    uint32_t *used; /* of each row: how many documents have it; later its column, or UINT32_MAX */
     size_t rows;    /* of `used` */
-    uint32_t words, word_columns; /* columns that are words; with the values of categories */
-    uint32_t *word_rows;          /* of each column, its row */
-    uint64_t *word_ids;           /* and the feature that it had */
-    uint32_t category[NB_ATTRIBUTES_MOST]; /* the first column of each category that has one */
+    uint32_t words,
+        word_columns;    /* columns for words; the same plus those for values of categories */
+    uint32_t *word_rows; /* of each column, its row */
+    uint64_t *word_ids;  /* of each column, the feature that its row had */
+    uint32_t category[NB_ATTRIBUTES_MOST]; /* first column of each category that has columns */
     uint32_t categories;
     struct nb_gathered_number *found; /* numbers, in the order of their documents */
     size_t found_count, found_room;
@@ -52,10 +53,10 @@ void nb_gathered_deinit(struct nb_gathered *gathered);
 /* Returns the bytes that `gathered` takes. */
 uint64_t nb_gathered_memory(const struct nb_gathered *gathered);
 
-/* Reads the current documents without a label, or `all`; more than `most` are NB_TOO_LARGE. `stop`
- * (NULL: never) ends it with NB_STOPPING. `attributes` are those of the model; the result borrows
- * them. `hold` (NULL: none) receives the bytes in use, as in struct nb_cluster_options. Returns 0
- * or a code; the caller deinits in both cases. */
+/* Reads the current documents without a label, or with `all` all current documents. NB_TOO_LARGE:
+ * there are more than `most`. `stop` (NULL: never) ends it with NB_STOPPING. `attributes` are those
+ * of the model; the result borrows them. `hold` (NULL: none) receives the bytes in use, as in
+ * struct nb_cluster_options. Returns 0 or a code; the caller deinits in both cases. */
 int nb_gather(struct nb_engine *engine, struct nb_live *live, struct nb_attributes attributes,
               bool all, size_t most, bool (*stop)(void *user),
               int (*hold)(void *user, uint64_t bytes, struct nb_error *error), void *user,

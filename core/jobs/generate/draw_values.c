@@ -159,7 +159,7 @@ static int draw_texts(struct nb_label_walk *walk, struct nb_positions *texts,
 /* A value of a category that depends on another one: drawn when all values are known. */
 struct candidate {
     uint64_t feature;
-    double probability; /* where the document has no value of the parent */
+    double probability; /* used if the document has no value of the parent */
     uint32_t row;
     uint32_t attribute;
 };
@@ -173,8 +173,8 @@ struct drawing {
     bool has_tree;
     struct candidate *candidates; /* owned */
     size_t candidate_count, candidate_room;
-    size_t words_left; /* that the texts may still have */
-    bool is_short;     /* of memory */
+    size_t words_left; /* number of words that the texts may still have */
+    bool is_short;     /* memory has run out */
 };
 
 /* ---- presence of values ---------------------------------------------------------------------- */

@@ -8,11 +8,11 @@
  * each value in the order of the rows. So the values depend on the counts, the order of the rows
  * and the seed, but not on the store's key.
  *
- * A category has the value with the least ln(-ln u) - ln P / T, u uniform in (0, 1): then each has
- * it with its share (Gumbel 1954; the exponential clocks of Efraimidis and Spirakis 2006). A set
- * has a value where logit(u) is below logit(P) / T. A text has words at positions.
- * With structure tan categories are drawn from the root of the tree on, and P is conditional on the
- * parent's value, if the document has one.
+ * A category has the value with the least ln(-ln u) - ln P / T, u uniform in (0, 1): then each
+ * value is drawn with its share (Gumbel 1954; the exponential clocks of Efraimidis and Spirakis
+ * 2006). A set has a value where logit(u) is below logit(P) / T. A text has words at positions.
+ * With structure tan, categories are drawn from the root of the tree on, and P is conditional on
+ * the parent's value, if the document has one.
  */
 #ifndef NB_CORE_JOBS_GENERATE_DRAW_VALUES_H
 #define NB_CORE_JOBS_GENERATE_DRAW_VALUES_H
@@ -34,7 +34,7 @@ struct nb_position {
     uint64_t feature;
     struct nb_random random; /* its own: what a position draws does not depend on the others */
     uint32_t row;
-    uint32_t place; /* in the document */
+    uint32_t place; /* its place in the document */
 };
 
 /* All zeros: no positions; any word may be offered. */
@@ -43,7 +43,7 @@ struct nb_positions {
     size_t length;
     double power;             /* 1 / temperature */
     double sum;               /* of the weights so far; 0: no word can be drawn */
-    double last, last_weight; /* the count with its addend: most words have the same as others */
+    double last, last_weight; /* count plus addend of the last word, and its weight: most repeat */
 };
 
 /* Makes `length` empty positions (less than 2^32), whose series are those of the seed and their

@@ -16,7 +16,7 @@
 #include "core/engine/engine.h"
 #include "core/jobs/generate/beta.h"
 
-/* Powers of probabilities that a double holds, whatever the counts are. */
+/* At these temperatures a double can hold the powers of probabilities, whatever the counts are. */
 #define NB_TEMPERATURE_LEAST 0.05
 #define NB_TEMPERATURE_MOST 100.0
 
@@ -99,7 +99,7 @@ struct nb_field_posterior {
 };
 
 struct nb_value_posterior {
-    struct nb_string value; /* as nb_word_posterior has words */
+    struct nb_string value; /* in the form of nb_word_posterior.word */
     uint64_t count;
     struct nb_posterior posterior;
 };

@@ -12,7 +12,7 @@
 #include "core/ledger/entries/ledger_steps.h"
 #include "core/model/registry.h"
 
-/* Documents of one snapshot. */
+/* STEP: documents that are read in one snapshot. */
 enum { STEP = 512, NO_FIELD = 0xffff };
 
 /* A value of a document. */
@@ -24,7 +24,7 @@ struct cell {
 
 struct document {
     uint32_t label;
-    size_t end; /* of its cells */
+    size_t end; /* end of its cells in `cells` */
 };
 
 struct nb_documents {

@@ -27,8 +27,8 @@ void nb_documents_end(struct nb_documents **documents);
 size_t nb_documents_fields(const struct nb_documents *documents);
 struct nb_string nb_documents_field(const struct nb_documents *documents, size_t field);
 
-/* Called for each document with its label and, by field, its values, all borrowed for the call;
- * bytes are NULL where it has none. Returns 0 to go on. */
+/* Called for each document with its label and, by field, its values, all borrowed for the call; a
+ * value's bytes are NULL if the document has none. Returns 0 to go on. */
 typedef int nb_documents_visit(void *user, struct nb_string label, const struct nb_string *values,
                                struct nb_error *error);
 /* Walks over the documents, only once, in the order in which they were learned. `stop` is asked now

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A label of a model that is in memory, a walk over the words of the used vocabulary, and one over
- * the values of attributes. For core/jobs/generate alone. One
- * thread.
+ * A label of a loaded model, a walk over the words of the used vocabulary, and a walk over the
+ * values of attributes. For core/jobs/generate alone. One thread.
  */
 #ifndef NB_CORE_JOBS_GENERATE_LABEL_WALK_H
 #define NB_CORE_JOBS_GENERATE_LABEL_WALK_H
@@ -21,7 +20,7 @@ struct nb_label_walk {
 
 struct nb_walked_word {
     uint64_t feature, count;
-    double addend; /* to the count */
+    double addend; /* added to the count */
     uint32_t row;
 };
 

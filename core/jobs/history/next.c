@@ -56,7 +56,7 @@ struct read_document {
 
 /* A verdict of the history. */
 struct unsure {
-    double probability; /* of its winner, when it was given */
+    double probability; /* probability of the winner when the verdict was given */
     uint64_t number;
 };
 
@@ -66,18 +66,18 @@ struct pool {
     struct candidate *kept; /* owned: the least sure candidates, in any order */
     size_t kept_count, kept_room;
     uint64_t looked_at; /* documents that were judged */
-    struct nb_bag bag;  /* of the last one that was read */
+    struct nb_bag bag;  /* bag of the document that was read last */
     /* Members for the search alone. */
-    size_t most; /* documents of each kind that are judged */
+    size_t most; /* most documents of each kind to judge */
     struct read_document slice[SLICE];
     size_t count;
     struct unsure *unsure; /* owned */
     size_t unsure_count;
-    size_t judged; /* of the present kind */
+    size_t judged; /* judged documents of the present kind */
     uint64_t at;   /* number of the verdict, or the entry, or index in `unsure`, that comes next */
-    size_t passed; /* verdicts */
+    size_t passed; /* verdicts of the history that were examined */
     uint64_t newest; /* number of the newest verdict */
-    bool has_ended;  /* the present kind */
+    bool has_ended;  /* no further document of the present kind */
     struct nb_rows rows;
     struct nb_verdict verdict;
 };
@@ -385,7 +385,7 @@ static int judge_stored(struct pool *s, const struct read_document *one, struct 
     return judge_bag(s, &about, false, error);
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- the whole search ------------------------------------------------------------------------ */
 
 typedef int reader(struct pool *s, struct nb_error *error);
 typedef int judge(struct pool *s, const struct read_document *one, struct nb_error *error);

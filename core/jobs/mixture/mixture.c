@@ -10,25 +10,26 @@
 #include "core/base/random.h"
 
 struct gaussians {
-    double *log_height; /* ln of the density at the mean, at g * clusters + k, as all of these */
-    double *members;    /* expected documents that have the number */
-    double *sums;       /* of their distances from the mean that the E step began with ... */
-    double *squares;    /* ... and of these squared */
-    double prior;       /* s_g ^ 2, the same for all */
+    double
+        *log_height; /* ln of the density at the mean; at g * clusters + k, like all arrays here */
+    double *members; /* expected documents that have the number */
+    double *sums;    /* of their distances from the mean that the E step began with ... */
+    double *squares; /* ... and of these squared */
+    double prior;    /* s_g ^ 2, the same for all */
 };
 
 struct run {
     const struct nb_mixture_documents *documents;
     struct nb_mixture *mixture;
-    double *counts;  /* expected, as mixture->log_word lies */
+    double *counts;  /* expected counts, in the layout of mixture->log_word */
     double *members; /* expected documents of each cluster */
     double *sums;    /* of the counts of each cluster, in one group of columns */
     double *scores;  /* of the present document */
     struct gaussians gaussians;
     double parameters;
-    double moved; /* by the last M step: of each word and value its expected count times the change
-                     of ln theta, summed */
-    double sum;   /* of these counts */
+    double moved; /* by the last M step: the sum, over words and values, of the expected count times
+                     the change of ln theta */
+    double sum;   /* sum of these counts */
 };
 
 /* Columns whose theta sum to 1: the words, then each category. */
@@ -366,7 +367,7 @@ static int run_init(struct run *f, uint32_t clusters)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* f->scores: ln of prior and likelihood, the latter to the power beta. */
+/* Sets f->scores to ln of prior times likelihood, the latter to the power beta. */
 static void score(const struct run *f, size_t document, double beta)
 {
     const struct nb_mixture_documents *d = f->documents;

@@ -63,14 +63,15 @@ struct nb_mixture_documents {
 struct nb_mixture {
     uint32_t clusters, words, numbers;
     double *log_share; /* ln pi_k */
-    double *log_word;  /* ln theta_kw, at w * clusters + k; of a category among its values */
+    double *log_word;  /* ln theta_kw, at w * clusters + k; the theta of a category sum to 1 */
     double *mean;      /* mu_kg, at g * clusters + k */
     double *variance;  /* sigma_kg ^ 2, alike */
     uint32_t *cluster; /* of each document, the most probable one; of equal ones the first */
-    double *margin;    /* of each document: ln of its odds against the next one, for each value */
+    double *margin; /* ln of the odds of each document's cluster against the next one, per value */
     double log_likelihood;
-    double parameters; /* shares; words that a cluster has in at least half a document, of a
-                          category one less; means and variances that are not known */
+    double parameters; /* number of parameters: shares; words that a cluster has in at least half a
+                          document (of a category, one less); means, and variances that are not
+                          known */
     unsigned iterations;
 };
 

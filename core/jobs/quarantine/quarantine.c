@@ -19,9 +19,9 @@
 #include "core/model/registry.h"
 
 enum {
-    BYTES_MOST = 4 << 20, /* of one search */
+    BYTES_MOST = 4 << 20, /* one search ends when it has found more bytes than this */
     ENDED = 1,            /* the search has to end */
-    MODEL_BYTES = 4,      /* of a key, before the id */
+    MODEL_BYTES = 4,      /* bytes of a key before the id: the model's number */
 };
 
 static void clear(struct nb_quarantine_search *s)
@@ -342,7 +342,7 @@ static int clear_some(struct settling *s, struct nb_error *error)
     return rc;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 static int step(struct settling *s, int (*settle)(struct settling *s, struct nb_error *error),
                 struct nb_error *error)

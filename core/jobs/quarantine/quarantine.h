@@ -34,7 +34,7 @@ struct nb_quarantine_search {
     struct nb_buffer after;                      /* owned: the id that was examined last */
     size_t next_id;                              /* with ids: the next one */
     bool is_done;                                /* everything was examined */
-    struct nb_quarantine_found *found;           /* owned: of the last look */
+    struct nb_quarantine_found *found;           /* owned; what the last search step found */
     size_t count, room, bytes;
     size_t most;
     const struct nb_view *view;
@@ -96,7 +96,7 @@ struct nb_quarantine_source {
     char *source; /* owned */
     uint64_t documents;
     uint64_t judged;   /* of these, those that have a verdict ... */
-    uint64_t agreeing; /* ... and of these, those whose label it is */
+    uint64_t agreeing; /* ... and of these, those whose label equals the verdict */
     double log_loss; /* mean of -ln P(label), probabilities clipped to 1e-6; NAN: none is judged */
 };
 struct nb_quarantine_effect {

@@ -6,9 +6,9 @@
  * An undo affects a document whose current entry matches. It restores the document's state before
  * its first matching change: the newest earlier entry that does not match, or, if a matching change
  * learned the document, forgets it. It does not restore entries that match an earlier undo, even if
- * another change was current then: the note of that undo tells, unless the undo was by ids, or
- * found nothing and left no note. Superseded entries are dropped when no start needs them. If the
- * ledger no longer has the earlier entry, the document is forgotten, and counted as
+ * another change was current then: the note of that undo identifies them, unless that undo was by
+ * ids, or found nothing and left no note. Superseded entries are dropped when no start needs them.
+ * If the ledger no longer has the earlier entry, the document is forgotten, and counted as
  * `unknown_before`. A document that a matching change has forgotten stays forgotten. A document
  * that a later change, which does not match, has relabelled or replaced stays as that change left
  * it.
@@ -40,7 +40,7 @@ struct nb_source {
     char *name;          /* owned; may be empty */
     uint64_t documents;  /* with a label or without one */
     uint64_t unlabelled; /* of these, without one */
-    int64_t first, last; /* milliseconds since 1970: of their changes */
+    int64_t first, last; /* times of their first and last change, in milliseconds since 1970 */
 };
 
 struct nb_sources {
@@ -69,14 +69,14 @@ struct nb_undo_label {
     uint64_t documents;
 };
 
-/* The effect of an undo, or the one that it would have. */
+/* The effect that an undo had, or would have. */
 struct nb_undo_report {
     uint64_t documents;           /* all of them: restored + forgotten */
     uint64_t restored;            /* now as an earlier change had left them */
     uint64_t forgotten;           /* forgotten ... */
     uint64_t unknown_before;      /* ... of these, the ledger no longer has the earlier entry */
     uint64_t changed_since;       /* were changed while the undo ran, and stay */
-    struct nb_undo_label *labels; /* owned: their numbers by label */
+    struct nb_undo_label *labels; /* owned; numbers of documents by label */
     size_t label_count;
     uint64_t next; /* entry to go on with, when there is more to do than was allowed; else 0 */
 };
@@ -93,8 +93,8 @@ int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
                    struct nb_undo_report *report, struct nb_error *error);
 
 /* Reports what nb_engine_undo would do now, and changes nothing. `now` is the present evaluation,
- * `without` the one of the documents and labels that would be left; each is empty (window_count 0)
- * if no document of it has a score. The caller deinits all three in any case. */
+ * `without` the evaluation of the documents and labels that would remain; each is empty
+ * (window_count 0) if no document of it has a score. The caller deinits all three in any case. */
 int nb_engine_undo_try(struct nb_engine *engine, struct nb_string model,
                        const struct nb_undo_options *options, struct nb_undo_report *report,
                        struct nb_evaluation_report *now, struct nb_evaluation_report *without,

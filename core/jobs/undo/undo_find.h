@@ -15,7 +15,7 @@ struct nb_engine;
 /* Conditions for documents; everything is borrowed. A document matches if it meets all of them. */
 struct nb_undo_options {
     bool has_source;
-    struct nb_string source; /* of the change; empty: of changes without one */
+    struct nb_string source; /* source of the change; empty: the change has no source */
     int64_t from, to;        /* milliseconds since 1970: from <= time < to */
     const struct nb_string *ids;
     size_t id_count; /* 0: of any id */
@@ -29,9 +29,9 @@ struct nb_undo_note {
     uint64_t entry;
     int64_t time;
     struct nb_string by;            /* the source of the undo itself */
-    struct nb_undo_options options; /* without the ids: */
-    uint64_t ids;                   /* how many were given */
-    uint64_t documents;             /* that the step took back */
+    struct nb_undo_options options; /* the undo's options, except the ids */
+    uint64_t ids;                   /* number of ids in the options */
+    uint64_t documents;             /* number of documents that the step took back */
 };
 
 /* Appends the options in the form of a note. Returns 0 or NB_NO_MEMORY. */
@@ -49,8 +49,8 @@ struct nb_undo_notes {
 struct nb_undo_found {
     char *id; /* owned */
     size_t id_length;
-    uint64_t number;         /* of its current entry */
-    uint64_t first;          /* of the entry that learned it first */
+    uint64_t number;         /* number of its current entry */
+    uint64_t first;          /* number of the entry that learned it first */
     uint64_t restored;       /* the entry to restore; 0: none */
     uint32_t label;          /* the document's present label */
     uint32_t restored_label; /* the label that it gets; NB_EVALUATION_LEFT_OUT if `restored` is 0 */
@@ -60,13 +60,13 @@ struct nb_undo_found {
 struct nb_undo_search {
     const struct nb_undo_options *options; /* borrowed */
     uint32_t label;                        /* the number of its label; NB_NO_LABEL: any */
-    uint64_t from;               /* entry, or with ids the index of the id, to go on with */
+    uint64_t from;               /* where to go on: an entry or, with ids, the index of an id */
     uint64_t end;                /* entries from here on came after the search began */
     bool is_done;                /* everything was examined */
-    struct nb_undo_found *found; /* owned: of the last look */
+    struct nb_undo_found *found; /* owned; what the last search step found */
     size_t count, room;
     size_t most;
-    struct nb_ledger_steps steps; /* with ids only its view */
+    struct nb_ledger_steps steps; /* with ids, only its view is used */
     /* Memory that is used again and again. */
     struct nb_entry entry, earlier, twin;
     struct nb_undo_notes notes; /* read at their first use */

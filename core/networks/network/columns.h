@@ -15,7 +15,7 @@ struct nb_column {
     char *name;
     char **states; /* by their bytes, after nb_columns_close */
     uint32_t state_count;
-    uint32_t last;        /* state of the value before: most repeat */
+    uint32_t last;        /* state of the previous value, because most values repeat */
     unsigned char *codes; /* of each row: a state, or NB_COLUMN_MISSING */
 };
 

@@ -28,8 +28,8 @@ struct nb_network_evidence nb_network_evidence_none(void);
 /* Limits of one question. */
 struct nb_inference_limits {
     size_t cells;    /* of all factors that are in memory at a time: 8 bytes each */
-    double products; /* that may still be made; counted down, so that the limit can cover several
-                        questions */
+    double products; /* products that may still be computed; counted down, so that the limit can
+                        cover several questions */
 };
 
 /* Fills `probabilities` (room for the node's states) with P(node | evidence), and *log_evidence

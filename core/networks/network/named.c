@@ -267,7 +267,7 @@ int nb_named_scan(const struct nb_view *view, nb_store_visit *visit, void *user,
 struct copying {
     struct nb_store *to;
     struct nb_view view; /* the open transaction, or ended */
-    uint64_t bytes;      /* that it has */
+    uint64_t bytes;      /* bytes written by the transaction */
     nb_named_lost *lost;
     void *user;
 };

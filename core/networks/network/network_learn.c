@@ -415,7 +415,7 @@ static int direct(struct learning *l)
                : 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole algorithm --------------------------------------------------------------------- */
 
 static int allocate_learned(size_t n, struct nb_learned *learned, struct nb_error *error)
 {

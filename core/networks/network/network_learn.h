@@ -73,7 +73,7 @@ struct nb_learned {
     /* [a * count + b] for a < b; all 0 for adjacent pairs. */
     struct nb_separator *separators; /* owned */
     unsigned char *conflicts; /* owned: [a * count + b], a < b: would be directed both ways */
-    uint64_t tests, untested; /* made; left out because of most_cells */
+    uint64_t tests, untested; /* tests made; tests left out because of most_cells */
 };
 void nb_learned_deinit(struct nb_learned *learned);
 
