@@ -71,7 +71,7 @@ int nb_apply_undo(struct nb_live *live, const struct nb_change *change,
  * any case. */
 struct nb_replay {
     struct nb_live *live;            /* with counts and settings */
-    const struct nb_view *view;      /* of the ledger; NULL: no entry replaces another one */
+    const struct nb_view *view;      /* view of the ledger; NULL: no entry replaces another one */
     struct nb_features_coder *coder; /* borrowed */
     /* For a replay of all entries: updates settings and weights, too. NULL: they stay as they are.
      */

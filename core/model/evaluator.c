@@ -130,7 +130,7 @@ static void take_scored(const struct nb_evaluator *e, const struct nb_stored_sco
                         struct nb_evaluator_row *row, struct nb_evaluator_extra *extra)
 {
     double best = -1, of_others = 0;
-    uint32_t place = NONE; /* of the positive label in the list */
+    uint32_t place = NONE; /* place of the positive label in the list */
     *extra = (struct nb_evaluator_extra){.brier = 1 + brier_of_unlisted(e, s)};
     for (uint32_t i = 0; i < s->size; i++) {
         double p = s->probabilities[i];

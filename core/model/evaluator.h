@@ -11,11 +11,11 @@
 
 /* The data kept for a document. */
 struct nb_evaluator_row {
-    double probability; /* of the positive label */
+    double probability; /* probability of the positive label */
     /* Sort key for this probability: with two labels the log-odds, which still differ between
      * documents whose probabilities round to 0 or 1. */
     double rank;
-    uint32_t label, predicted; /* indices */
+    uint32_t label, predicted; /* indices of the labels */
 };
 
 /* Further data, kept unless there are two labels. */

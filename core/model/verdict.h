@@ -70,7 +70,7 @@ struct nb_verdict {
     double unseen_probability;
     bool ready; /* every label has enough documents; else `missing` names one that has not */
     char missing[160];
-    uint64_t *documents;      /* of each label */
+    uint64_t *documents;      /* documents of each label */
     uint64_t ready_documents; /* the model's setting */
     uint64_t total, known;    /* token positions */
     bool truncated;

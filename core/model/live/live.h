@@ -73,7 +73,7 @@ nb_published_tokenizer(const struct nb_published *published)
 /* The log of the twin, and the progress of the running sweep over the ranges of its slots. */
 struct nb_twin_log {
     struct nb_twin_stored stored;
-    uint64_t bytes; /* of the log from stored.first on */
+    uint64_t bytes; /* bytes of the log from the record stored.first on */
     bool sweeping;
     uint32_t sweep_next;               /* range that is written next */
     uint64_t sweep_first, sweep_bytes; /* stored.first and bytes after the sweep */
@@ -172,8 +172,8 @@ struct nb_live {
      * (core/writer/recalibrate.h). */
     struct {
         uint64_t documents; /* 0: none has failed */
-        uint64_t edition;   /* of the settings */
-        uint32_t labels;    /* with documents */
+        uint64_t edition;   /* edition of the settings */
+        uint32_t labels;    /* labels with documents */
     } unfitted;
     atomic_bool makes_labels; /* a request that creates labels is under way */
     /* The writer's: the list of models that a start would replay, oldest first. */
@@ -274,7 +274,7 @@ struct nb_refined {
     atomic_uint references;
     struct nb_expected *expected; /* NULL: the weight is 0 */
     struct nb_scorer *scorer;     /* owned; by the book, adds these counts; NULL if `expected` is */
-    double weight;                /* of a document without a label */
+    double weight;                /* weight of a document without a label */
     double smoothing;             /* inside EM */
     /* A stacked model pools the scores without and with expected counts. The scores with them have
      * the share `share`, below 1, and are multiplied by `temperature`. */
@@ -287,7 +287,7 @@ struct nb_refined {
     double log_likelihood,
         first;         /* the log-likelihood that EM maximizes, at its end and at its beginning */
     uint64_t measured; /* documents of the sample; 0: too few to measure anything */
-    uint32_t folds;    /* of the cross-validation; equal to `measured`: leave-one-out */
+    uint32_t folds;    /* folds of the cross-validation; equal to `measured`: leave-one-out */
     struct nb_refined_loss without, with;
     double seconds;  /* duration of the fit */
     char reason[96]; /* why the weight is 0 without a measurement; else "" */

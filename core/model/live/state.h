@@ -48,7 +48,7 @@ struct nb_engine {
     struct nb_engine_settings settings;
     char *directory;
     struct nb_store *store;
-    struct nb_key key; /* of the store */
+    struct nb_key key; /* the store's key */
     /* Borrowed; by stream; NULL: none, or not yet (core/model/live/relayed.h). */
     const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
 
@@ -113,7 +113,7 @@ struct nb_engine {
      * how many bytes the last failed transaction would have written. */
     uint64_t not_before, pause, refused_bytes;
     struct nb_counters counters;
-    atomic_uint_fast64_t superseded_seconds; /* from the settings, or changed since */
+    atomic_uint_fast64_t superseded_seconds; /* as in the settings, until it is changed */
 };
 
 #endif
