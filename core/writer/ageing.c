@@ -30,7 +30,7 @@ enum {
 static const uint64_t LOOK_LEAST = UINT64_C(1000000000), LOOK_MOST = UINT64_C(60000000000);
 
 struct nb_ageing {
-    struct nb_buffer name;     /* of the model that was looked at last */
+    struct nb_buffer name;     /* name of the model that was looked at last */
     struct nb_batch **batches; /* owned; of the group under way */
     size_t count, room;
     /* For each stream: no entry of it below this number is current. `stream` is the next in
@@ -94,10 +94,10 @@ static void add_batch(struct nb_engine *engine, struct nb_group *group, struct n
 struct taking {
     struct nb_live *live;
     struct nb_batch *batch;
-    uint64_t count;  /* number of the oldest documents to take out */
-    int64_t before;  /* and those whose last change was before this time; 0: none */
+    uint64_t count;  /* how many of the oldest documents to take out ... */
+    int64_t before;  /* ... besides those whose last change was before this time; 0: none */
     size_t most;     /* documents that are taken now */
-    size_t young;    /* in a row */
+    size_t young;    /* young documents found in a row */
     bool has_looked; /* the search has seen a current entry */
     bool has_more;
 };
@@ -279,7 +279,7 @@ bool nb_ageing_some(struct nb_engine *engine, size_t most)
 struct disk {
     struct nb_engine *engine;
     const struct nb_view *view;
-    struct nb_live *live; /* of the previous entry; referenced, or NULL */
+    struct nb_live *live; /* model of the previous entry; referenced, or NULL */
     struct nb_batch *batch;
     struct nb_group *group;
     uint64_t bytes, over; /* bytes taken so far, and bytes to take */

@@ -118,11 +118,11 @@ struct nb_submitted {
     struct nb_pending *others; /* owned */
     size_t other_count;
     struct nb_buffer texts;
-    size_t foreseen_count;           /* of the others, those that are likely to be new ... */
-    struct nb_buffer foreseen_texts; /* ... as nb_features_encode writes them; empty: not done */
+    size_t foreseen_count;           /* number of others that are likely to be new ... */
+    struct nb_buffer foreseen_texts; /* ... their texts by nb_features_encode; empty: not done */
     uint64_t positions;
     bool truncated;
-    struct nb_relayed relayed; /* of a change from the stream that nodes share */
+    struct nb_relayed relayed; /* set for a change from the stream that nodes share */
     struct nb_receipt receipt;
     /* Used by the writer, until the commit. */
     bool staged;           /* its entry is written */

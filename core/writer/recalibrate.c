@@ -181,7 +181,7 @@ struct settling {
     const struct nb_settings *settings;
     struct nb_change change;
     struct nb_ledger_totals before; /* the transaction may be tried twice */
-    uint64_t number;                /* of the entry */
+    uint64_t number;                /* number of the entry */
 };
 
 static int write_entry(struct nb_engine *engine, struct nb_view *view, void *argument,

@@ -157,7 +157,7 @@ struct waiting {
 };
 
 struct nb_remembering {
-    pthread_mutex_t lock; /* of the list; no other lock is taken while it is held */
+    pthread_mutex_t lock; /* protects the list; no other lock is taken while it is held */
     struct waiting *first, *last;
     size_t count, bytes;
     uint64_t flushed; /* nb_clock_monotonic of the last flush; the writer's */

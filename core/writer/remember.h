@@ -20,11 +20,11 @@
 
 /* The data noted with the bag; all borrowed. Strings that are too long are cut. */
 struct nb_remember_note {
-    struct nb_string id; /* of the document; not empty */
+    struct nb_string id; /* id of the document; not empty */
     struct nb_string message_id, subject, source;
     struct nb_string verdict; /* the label */
     double probability;
-    uint32_t fields; /* of the tokenizer, which made the bag */
+    uint32_t fields; /* fields of the tokenizer that made the bag */
 };
 
 /* Whether the texts of words are kept, by the same rule as for learned documents. A model whose
@@ -75,7 +75,7 @@ int nb_remember_find(struct nb_engine *engine, struct nb_live *live, struct nb_s
 
 struct nb_remember_figures {
     uint64_t remembered, dropped; /* since the start: noted, and dropped for lack of room */
-    uint64_t waiting;             /* to be written */
+    uint64_t waiting;             /* records that wait to be written */
 };
 void nb_remember_count(struct nb_engine *engine, struct nb_remember_figures *figures);
 

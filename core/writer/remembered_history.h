@@ -25,16 +25,16 @@ struct nb_history_record {
     struct nb_string id;
     struct nb_string message_id; /* of a mail, without angle brackets; may be empty */
     struct nb_string subject;    /* only with the setting `history_subject`; may be empty */
-    struct nb_string source;     /* who asked */
+    struct nb_string source;     /* the client that asked for the verdict */
     struct nb_string verdict;    /* the winning label, ... */
     double probability;          /* ... and its probability */
     int64_t time;
     bool truncated;
-    uint32_t fields; /* of the tokenizer, which made the features */
+    uint32_t fields; /* fields of the tokenizer that made the features */
     uint64_t positions;
     size_t feature_count;
     struct nb_string features; /* stored form */
-    struct nb_string repeats;  /* the same */
+    struct nb_string repeats;  /* stored form of the counts above 1 */
 };
 
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */

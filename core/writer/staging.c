@@ -11,7 +11,7 @@
 #include "core/model/refit.h"
 
 enum {
-    GROUP_BYTES = 64 << 20, /* of one transaction, approximately */
+    GROUP_BYTES = 64 << 20, /* most bytes of one transaction, approximately */
     CHANGE_BYTES = 12288,   /* pages that a change touches besides its entry */
     FEATURE_BYTES = 16,
 };

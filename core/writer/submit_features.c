@@ -224,7 +224,7 @@ static int foresee(struct nb_batch *batch, struct nb_submitted *change)
     return encode(batch->engine, batch->foreseen, change);
 }
 
-enum { OFFSET_MOST = (1 << 30) - 1 }; /* of a text: the limits of the tokenizer are far below */
+enum { OFFSET_MOST = (1 << 30) - 1 }; /* of a text; the limits of the tokenizer are far lower */
 
 int nb_submitted_add(struct nb_submitted *change, uint64_t id, uint32_t count,
                      struct nb_string text)

@@ -174,7 +174,7 @@ struct slice {
     size_t count;
     size_t dropped[SLICE_ROWS]; /* indexes of the rows that are dropped in memory */
     size_t dropped_count;
-    struct nb_ledger_totals totals; /* as before the transaction */
+    struct nb_ledger_totals totals; /* totals before the transaction */
 };
 
 /* Restores the rows in reverse order: the last row that was dropped is the first to be reused. */
