@@ -97,10 +97,10 @@ int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
 
 /* Data to keep with a verdict; all borrowed. */
 struct nb_remembered {
-    struct nb_string id;         /* of the document; length 0: made from the content */
-    struct nb_string message_id; /* of a mail; may be empty, as the next */
+    struct nb_string id;         /* id of the document; length 0: it is made from the content */
+    struct nb_string message_id; /* Message-ID of a mail; may be empty, like the subject */
     struct nb_string subject;
-    struct nb_string source; /* who asks */
+    struct nb_string source; /* the client that asks */
 };
 /* Notes the verdict and the bag of the document for the model's history. The verdict is that of the
  * model that was asked last, about `document`. It is written about a second later, so a crash may
@@ -137,8 +137,8 @@ struct nb_model_info {
     char *name;
     bool is_damaged;
     char *damage;                 /* why; NULL if it is not damaged. Then only the name is known */
-    uint64_t documents;           /* with a label */
-    uint64_t unlabelled;          /* stored without one */
+    uint64_t documents;           /* documents with a label */
+    uint64_t unlabelled;          /* documents stored without a label */
     uint64_t vocabulary;          /* distinct tokens with a count above 0 */
     struct nb_label_info *labels; /* sorted by name; those without documents included */
     size_t label_count;
@@ -325,7 +325,7 @@ bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
 struct nb_engine_statistics {
     uint64_t models, models_loaded, models_damaged, models_with_parent;
     uint64_t documents;  /* current documents of loaded models */
-    uint64_t vocabulary; /* of loaded models */
+    uint64_t vocabulary; /* tokens with a count above 0, in all loaded models */
     uint64_t memory;     /* bytes of loaded models */
     uint64_t learned, unchanged, relabelled, updated, forgotten, aged, failed; /* since start */
     uint64_t quarantined, near_duplicates, stored;                             /* since start */

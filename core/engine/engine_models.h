@@ -13,7 +13,7 @@
 struct nb_model_entry {
     struct nb_live *live;
     struct nb_change change;
-    uint64_t number;                /* of the entry */
+    uint64_t number;                /* number of the entry */
     struct nb_ledger_totals totals; /* totals before the entry */
     const struct nb_settings *settings;
 };

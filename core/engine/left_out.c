@@ -21,7 +21,7 @@ enum {
 /* A document of the sample: its entry, and the place of its score once it has one. */
 struct left_out {
     uint64_t number;
-    size_t first, length; /* in sample.scores */
+    size_t first, length; /* position and length of the score in sample.scores */
 };
 
 struct sample {

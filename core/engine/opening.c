@@ -28,8 +28,8 @@
 
 enum {
     SAVE_NANOSECONDS =
-        1500000000, /* for saving models at a stop; the next start replays the rest */
-    LOAD_NANOSECONDS = 1000000000, /* for loading models at start ... */
+        1500000000, /* most time for saving models at a stop; the next start replays the rest */
+    LOAD_NANOSECONDS = 1000000000, /* most time for loading models at start ... */
     LOAD_MODELS = 16, /* ... if there are few; if there are many, each is loaded when it is used */
 };
 
@@ -47,7 +47,7 @@ void nb_engine_settings_init(struct nb_engine_settings *settings)
         .group_documents = 1024,
         .superseded_seconds = (uint64_t)7 * 24 * 3600,
         .refit_units = NB_REFIT_UNITS,
-        .slice_long = 6000000, /* of slices of 5 to 8 ms */
+        .slice_long = 6000000, /* a slice takes 5 to 8 ms */
         .quiet_after = 1000000000,
         .unused_rows = 256,
         .labels = 10000,
