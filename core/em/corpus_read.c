@@ -24,7 +24,7 @@ struct reading {
     bool (*stop)(void *user); /* true: the reading ends early; NULL: never */
     void *user;
     struct nb_corpus *corpus;
-    struct nb_view view; /* of the sample */
+    struct nb_view view; /* snapshot for reading the sample */
     struct nb_rows bag;
     struct nb_entry entry;
     struct nb_heap heap; /* the sample: the smallest hashes so far */

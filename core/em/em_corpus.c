@@ -335,7 +335,7 @@ static int column_room(struct nb_corpus *c, struct nb_error *error)
 
 struct filling {
     struct nb_corpus *corpus;
-    const uint32_t *places; /* of label numbers in the corpus, or UINT32_MAX */
+    const uint32_t *places; /* by label number: place in the corpus, or UINT32_MAX */
     uint32_t place_count;
     uint32_t column;
     bool is_binary;
@@ -403,9 +403,9 @@ static void turn_document(const struct nb_corpus *c, struct nb_corpus_part *p, s
 
 /* Work space for replacing rows by columns; all arrays are owned. */
 struct turning {
-    unsigned char *kinds; /* of each row */
-    uint32_t *columns;    /* of each row */
-    uint32_t *places;     /* of each label */
+    unsigned char *kinds; /* kind of each row */
+    uint32_t *columns;    /* column of each row */
+    uint32_t *places;     /* place of each label in the corpus */
     uint32_t rows, labels;
 };
 

@@ -29,7 +29,7 @@
 struct nb_viewed {
     uint32_t count;    /* 0: the model has no documents */
     char **names;      /* owned, too */
-    uint32_t *numbers; /* in the model; NB_BLEND_NO_LABEL: only a parent has the label */
+    uint32_t *numbers; /* label numbers in the model; NB_BLEND_NO_LABEL: a parent's label only */
     double *documents; /* documents of the model itself, for each label */
     double *shares;    /* the priors */
 };
@@ -69,7 +69,7 @@ struct nb_corpus {
     uint64_t *ids;
     bool *learned;
     uint32_t
-        *groups; /* of each word: 0, or 1 and its field's number; NULL: the model has no fields */
+        *groups; /* for each word, 0 or its field's number plus 1; NULL: the model has no fields */
     uint64_t vocabulary[NB_FIELDS + 1]; /* number of features in the model, for each field */
     unsigned attributes;                /* fields of the settings */
     uint64_t *part_vocabulary;          /* the same for each part of the fields; NULL: no parts */

@@ -16,7 +16,7 @@ enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */
 struct nb_guard {
     const struct nb_corpus *corpus;
     const struct nb_document_numbers *numbers; /* numbers of the corpus */
-    struct nb_parent_chain *chain;             /* of the model */
+    struct nb_parent_chain *chain;             /* chain of the model */
     const struct nb_published *published;
     struct nb_em_question em; /* all but weight, smoothing and iterations */
     bool (*stop)(void *user); /* NULL: never */
@@ -26,7 +26,7 @@ struct nb_guard {
 
 enum {
     NB_GUARD_CANDIDATES_MOST = 10,
-    NB_GUARD_ITERATIONS = 14, /* of EM, in a fit of a fold */
+    NB_GUARD_ITERATIONS = 14, /* iterations of EM in a fit of a fold */
 };
 
 /* Some documents of a part of the corpus. All arrays are owned. */

@@ -10,11 +10,11 @@
 #include "core/em/em_corpus.h"
 
 struct nb_document_numbers {
-    uint32_t count;       /* of fields */
+    uint32_t count;       /* number of fields */
     unsigned *attributes; /* index of each field in the settings; owned, like the arrays below */
     double *centres, *deviations; /* of each field: mean and deviation of its numbers */
-    double *values;               /* of the documents without a label, at d * count + field */
-    struct nb_normal *labelled;   /* of the documents with a label, at field * labels + label */
+    double *values;             /* numbers of the documents without a label, at d * count + field */
+    struct nb_normal *labelled; /* those of documents with a label, at field * labels + label */
 };
 void nb_document_numbers_deinit(struct nb_document_numbers *numbers);
 

@@ -113,7 +113,7 @@ static enum nb_unlabelled_state refining_of(struct nb_live *live, bool *again)
 struct run {
     struct nb_engine *engine;
     struct nb_live *live;
-    struct nb_parent_chain chain;   /* of the model */
+    struct nb_parent_chain chain;   /* chain of the model */
     struct nb_published *published; /* borrowed from it */
     struct nb_corpus corpus;
     double *shares; /* owned; the prior of each label, not normalized */

@@ -44,14 +44,14 @@ struct nb_unlabelled_report {
     bool is_known;      /* there was a fit; if not, of the members below only `reason` is set */
     double weight;      /* of a document without a label; 0: predictions are better without them */
     bool is_pooled;     /* stacked model: verdicts pool scores without and with expected counts */
-    double share;       /* of the scores with expected counts, in the pool */
+    double share;       /* share of the scores with expected counts in the pool */
     double smoothing;   /* inside EM */
     uint64_t documents; /* documents without a label that the fit has read */
     uint64_t changed; /* documents, with or without a label, that were changed or forgotten since */
-    unsigned iterations; /* of EM over all documents; 0: it did not run, because the weight is 0 */
+    unsigned iterations; /* of EM over all documents; 0: EM did not run, as the weight is 0 */
     double log_likelihood, first; /* what EM maximizes, at its end and at its beginning */
     uint64_t measured; /* documents with a label that were left out and predicted; or 0 */
-    uint32_t folds;    /* of the cross-validation; or 0 */
+    uint32_t folds;    /* folds of the cross-validation; or 0 */
     struct nb_unlabelled_loss without, with; /* losses, if `measured` is not 0 */
     double seconds;
     char reason[96]; /* why there is no fit, or why the weight is 0 without a measurement; or "" */
