@@ -34,7 +34,7 @@ struct run {
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-enum { SLICE_DOCUMENTS = 500 }; /* in one snapshot */
+enum { SLICE_DOCUMENTS = 500 }; /* documents read in one snapshot */
 
 struct candidate {
     double value;
@@ -327,7 +327,7 @@ static int tell_result(struct run *c, struct nb_error *error)
 /* Words that most documents or hardly any have do not distinguish clusters. With k clusters a word
  * of one cluster is in about 1/k of the documents. */
 static const double most_share = 0.1;  /* of the documents, with many clusters ... */
-static const double per_cluster = 1.5; /* ... and this divided by the number of clusters with few */
+static const double per_cluster = 1.5; /* ... or this divided by the number of clusters, with few */
 enum { LEAST_DOCUMENTS = 5, FEW_DOCUMENTS = 1000, LEAST_OF_FEW = 2 };
 /* Least variance of a known deviation, as a share of the variance of all: less is rounding. */
 #define VARIANCE_LEAST 1e-18

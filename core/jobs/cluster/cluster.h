@@ -57,7 +57,7 @@ struct nb_cluster_options {
 
 struct nb_cluster_word {
     char *text;   /* owned */
-    double share; /* of the cluster's words; of a value, among those of its field */
+    double share; /* share among the cluster's words; a value's share among those of its field */
     double lift;  /* ln of that share divided by the word's share in all documents */
 };
 
@@ -74,7 +74,7 @@ struct nb_cluster {
     size_t word_count;
     struct nb_cluster_word values[NB_CLUSTER_WORDS]; /* the most telling values of categories */
     size_t value_count;
-    struct nb_cluster_number *numbers;            /* of each field; owned */
+    struct nb_cluster_number *numbers;            /* distributions of each field's numbers; owned */
     struct nb_buffer nearest[NB_CLUSTER_NEAREST]; /* ids of the surest documents; owned */
     size_t nearest_count;
     struct nb_buffer *members; /* ids of all its documents, in the order of their entries; owned */
@@ -84,8 +84,8 @@ struct nb_cluster {
 struct nb_clustering {
     struct nb_cluster *clusters; /* owned; the largest first */
     size_t count;
-    uint64_t documents, words; /* of the clustering */
-    bool has_values;           /* of categories */
+    uint64_t documents, words; /* documents and words that the clustering used */
+    bool has_values;           /* there are values of categories */
     char **fields;             /* names of the fields of numbers; owned */
     size_t field_count;
     uint64_t labelled; /* with `apply`: documents that got a label; the others changed meanwhile */

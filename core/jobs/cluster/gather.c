@@ -10,7 +10,7 @@
 #include "core/ledger/entries/ledger_steps.h"
 #include "core/model/registry.h"
 
-enum { SLICE_DOCUMENTS = 500 }; /* in one snapshot */
+enum { SLICE_DOCUMENTS = 500 }; /* documents read in one snapshot */
 
 void nb_gathered_deinit(struct nb_gathered *g)
 {

@@ -28,13 +28,13 @@ struct nb_gathered_scale {
 struct nb_gathered {
     struct nb_attributes attributes; /* borrowed; fields that came later are skipped */
     size_t count, room;              /* documents */
-    uint64_t *numbers;               /* of their entries */
+    uint64_t *numbers;               /* numbers of the documents' entries */
     size_t *begin;                   /* count + 1, into columns */
     uint32_t *columns;               /* rows, until nb_gathered_choose */
     float *presence;                 /* 1 for each of the columns */
-    size_t size, size_room;          /* of columns */
+    size_t size, size_room;          /* length of `columns` */
     uint32_t *used; /* of each row: how many documents have it; later its column, or UINT32_MAX */
-    size_t rows;    /* of `used` */
+    size_t rows;    /* length of `used` */
     uint32_t words,
         word_columns;    /* columns for words; the same plus those for values of categories */
     uint32_t *word_rows; /* of each column, its row */

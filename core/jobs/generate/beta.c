@@ -9,7 +9,7 @@
 
 static double log_gamma(double z)
 {
-    int sign; /* of Gamma, which is positive here; lgamma writes it to a variable of all threads */
+    int sign; /* sign of Gamma, always positive here; lgamma would write it to a global variable */
     return lgamma_r(z, &sign);
 }
 

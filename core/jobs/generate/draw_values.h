@@ -42,7 +42,7 @@ struct nb_positions {
     struct nb_position *heap; /* owned; `next` of a node is at most that of its children */
     size_t length;
     double power;             /* 1 / temperature */
-    double sum;               /* of the weights so far; 0: no word can be drawn */
+    double sum;               /* sum of the weights so far; 0: no word can be drawn */
     double last, last_weight; /* count plus addend of the last word, and its weight: most repeat */
 };
 
@@ -77,7 +77,7 @@ struct nb_drawn_value {
     uint64_t feature;
     uint32_t row;
     bool is_there;
-    double key; /* of a category: the least so far */
+    double key; /* of a category: the least key so far */
 };
 
 struct nb_drawn_member {

@@ -259,7 +259,7 @@ struct value_listing {
     const struct nb_label_walk *walk;
     const struct nb_distribution_sink *sink;
     double mass;
-    struct nb_heap heap; /* of struct nb_walked_value */
+    struct nb_heap heap; /* elements are struct nb_walked_value */
     struct nb_row_texts texts;
 };
 
@@ -388,9 +388,9 @@ struct word_listing {
     struct nb_label_walk walk;
     struct nb_heap heap;
     double mass;
-    struct nb_word_law law; /* as at the end of the walk */
+    struct nb_word_law law; /* the law at the end of the walk */
     uint64_t documents, documents_all;
-    double last_weight; /* many words have the same */
+    double last_weight; /* weight of the last word, and its posterior: many words have the same */
     struct nb_posterior last;
 };
 

@@ -92,9 +92,9 @@ struct nb_word_posterior {
 struct nb_field_posterior {
     struct nb_string name;
     int kind;                    /* enum nb_field_kind */
-    uint64_t documents, missing; /* those with a value, and those without */
-    uint64_t values; /* of a category or a set: number of values in documents of any label */
-    bool has_number; /* of a number that some document has: */
+    uint64_t documents, missing; /* documents with a value, and without one */
+    uint64_t values; /* different values of a category or set, in documents of any label */
+    bool has_number; /* a number that some document has; then its mean and deviation are set */
     double mean, deviation;
 };
 
@@ -110,7 +110,7 @@ struct nb_distribution_sink {
     int (*word)(void *user, const struct nb_word_posterior *word);
     /* Called after the words; both are NULL if fields are not wanted. */
     int (*field)(void *user, const struct nb_field_posterior *field);
-    int (*value)(void *user, const struct nb_value_posterior *value); /* of the last field */
+    int (*value)(void *user, const struct nb_value_posterior *value); /* value of the last field */
     void *user;
 };
 

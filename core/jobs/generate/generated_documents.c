@@ -19,7 +19,7 @@ enum { STEP = 512, NO_FIELD = 0xffff };
 struct cell {
     uint16_t field;
     uint32_t row;
-    uint64_t id; /* of its feature */
+    uint64_t id; /* id of its feature */
 };
 
 struct document {

@@ -77,7 +77,7 @@ int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *w
 
 enum {
     LOOKED_AT_MOST = 20000, /* verdicts of one page, some 5 us each */
-    SNAPSHOT_LOOKS = 500,   /* in one snapshot */
+    SNAPSHOT_LOOKS = 500,   /* verdicts examined in one snapshot */
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ enum {
 struct candidate {
     struct nb_next_document document; /* owned until it is chosen */
     struct nb_signature signature;
-    uint32_t rows[ROWS]; /* of a stored document: its newest words in the model */
+    uint32_t rows[ROWS]; /* rows of a stored document: its newest words in the model */
     size_t row_count;
     double worth; /* 1 - margin, times 1 - the greatest similarity to a chosen one */
 };

@@ -16,8 +16,8 @@
 #include "core/model/registry.h"
 
 enum {
-    STEP_DOCUMENTS = 500, /* of one commit */
-    STEP_ENTRIES = 50000, /* examined in one snapshot */
+    STEP_DOCUMENTS = 500, /* documents relabelled in one commit */
+    STEP_ENTRIES = 50000, /* entries examined in one snapshot */
 };
 
 /* ---- new labels of found documents -------------------------------------------------------------
@@ -172,7 +172,7 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *opti
     return rc;
 }
 
-enum { LABEL_ROOM = 65 }; /* of a label, with its NUL */
+enum { LABEL_ROOM = 65 }; /* bytes of a label, with its NUL */
 
 struct renaming {
     struct nb_string model, from, to, source;

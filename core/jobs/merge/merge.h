@@ -11,7 +11,7 @@
 /* Documents that get labels; everything is borrowed. */
 struct nb_relabelling {
     struct nb_string model, source;
-    const uint64_t *numbers;        /* of the documents' entries, as they were found */
+    const uint64_t *numbers;        /* numbers of the documents' entries when they were found */
     size_t count;                   /* documents */
     const struct nb_string *labels; /* not empty */
     const uint32_t

@@ -13,7 +13,7 @@ struct gaussians {
     double
         *log_height; /* ln of the density at the mean; at g * clusters + k, like all arrays here */
     double *members; /* expected documents that have the number */
-    double *sums;    /* of their distances from the mean that the E step began with ... */
+    double *sums;    /* sums of their distances from the mean at the beginning of the E step ... */
     double *squares; /* ... and of these squared */
     double prior;    /* s_g ^ 2, the same for all */
 };
@@ -23,8 +23,8 @@ struct run {
     struct nb_mixture *mixture;
     double *counts;  /* expected counts, in the layout of mixture->log_word */
     double *members; /* expected documents of each cluster */
-    double *sums;    /* of the counts of each cluster, in one group of columns */
-    double *scores;  /* of the present document */
+    double *sums;    /* sum of each cluster's counts in one group of columns */
+    double *scores;  /* each cluster's score for the present document */
     struct gaussians gaussians;
     double parameters;
     double moved; /* by the last M step: the sum, over words and values, of the expected count times

@@ -56,7 +56,7 @@ struct nb_mixture_documents {
     uint32_t numbers;
     const double *values;    /* number g of document d at d * numbers + g; NAN: it has none. Each g
                                 with mean 0 and variance 1 over the documents that have it */
-    const double *variances; /* of each number the known variance, or 0; NULL: none is known */
+    const double *variances; /* known variance of each number, or 0; NULL: none is known */
     bool has_equal_shares;   /* pi_k = 1 / clusters */
 };
 

@@ -32,7 +32,7 @@ struct nb_quarantine_found {
 struct nb_quarantine_search {
     const struct nb_quarantine_options *options; /* borrowed */
     struct nb_buffer after;                      /* owned: the id that was examined last */
-    size_t next_id;                              /* with ids: the next one */
+    size_t next_id;                              /* with ids: index of the next id */
     bool is_done;                                /* everything was examined */
     struct nb_quarantine_found *found;           /* owned; what the last search step found */
     size_t count, room, bytes;
@@ -81,7 +81,7 @@ struct nb_quarantine_row {
     int64_t time; /* milliseconds since 1970 */
     uint64_t tokens;
     struct nb_string verdict; /* the label that the model gives the document now; length 0: none */
-    double probability;       /* that the model gives to `label` */
+    double probability;       /* probability that the model gives to `label` */
 };
 /* Calls `visit` for at most `limit` changes whose ids come after `after` (length 0: from the
  * first), by id, until it returns non-zero, and returns that. Sets *more if there are more. Else

@@ -26,10 +26,10 @@ struct judge {
     struct nb_stored_score_lists lists;
     /* The last judgement: */
     struct nb_stored_score scored; /* its stored form is in `record` */
-    bool has_label; /* the model knows the label that waits; else scored.label is 0 */
+    bool has_label; /* the model knows the label of the waiting change; else scored.label is 0 */
     bool has_verdict;
     uint32_t best;      /* label number; with has_verdict */
-    double probability; /* of the label that waits */
+    double probability; /* probability of the waiting change's label */
 };
 
 /* Features that the model does not have, or no longer has, belong to the document, as they do when

@@ -19,7 +19,7 @@ enum { ENTRIES_MOST = 50000 }; /* examined in one snapshot: less than half a sec
 
 struct counting {
     struct nb_sources *sources;
-    uint64_t most; /* documents */
+    uint64_t most; /* most documents to count */
     bool is_full;  /* the next entry does not fit this call */
     size_t last;   /* index of the row found last: many entries in a row have one source */
 };

@@ -46,7 +46,7 @@ struct nb_source {
 struct nb_sources {
     struct nb_source *rows; /* owned; most documents first, of equals by name */
     size_t count, room;
-    uint64_t documents; /* of all rows */
+    uint64_t documents; /* sum of the rows' documents */
     uint64_t next;      /* entry to go on with, when there are more; else 0 */
 };
 void nb_sources_deinit(struct nb_sources *sources);
