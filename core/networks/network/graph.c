@@ -108,7 +108,7 @@ struct walk {
     const nb_node_set *given;
     nb_node_set *opens;  /* nodes that are given or have a given descendant */
     unsigned char *seen; /* [WAYS * node + way] */
-    uint32_t *queue;     /* the same numbers */
+    uint32_t *queue;     /* visits to continue from, as indexes of `seen` */
     size_t head, tail;
 };
 

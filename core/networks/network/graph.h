@@ -15,7 +15,7 @@
 #include "core/base/error.h"
 
 struct nb_graph {
-    size_t count;         /* of nodes */
+    size_t count;         /* number of nodes */
     unsigned char *marks; /* owned: [from * count + to] */
 };
 

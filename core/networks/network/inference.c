@@ -180,7 +180,7 @@ struct elimination {
     struct nb_inference_limits *limits;
     size_t target;
     struct nb_network_factor factors[NB_NETWORK_NODES + 1]; /* owned */
-    size_t count, cells;                                    /* of factors */
+    size_t count, cells; /* number of factors, and of their cells */
     /* For each variable to be summed out: the other variables that share a factor with it, and the
      * number of products in its sum. Kept from step to step, because searching all factors for each
      * variable would cost more than the products. */

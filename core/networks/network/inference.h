@@ -27,7 +27,7 @@ struct nb_network_evidence nb_network_evidence_none(void);
 
 /* Limits of one question. */
 struct nb_inference_limits {
-    size_t cells;    /* of all factors that are in memory at a time: 8 bytes each */
+    size_t cells;    /* cells of all factors in memory at a time: 8 bytes each */
     double products; /* products that may still be computed; counted down, so that the limit can
                         cover several questions */
 };

@@ -105,7 +105,7 @@ static int read_stored(const struct nb_named_key *name, struct nb_string stored,
 struct change {
     struct nb_store_key key;
     bool is_delete;
-    struct nb_string value, source; /* of a put */
+    struct nb_string value, source; /* value and source of a put */
     struct nb_buffer stored;        /* owned: the stored form of a put */
     bool only_new;
     bool was_there;

@@ -22,8 +22,8 @@
 #include "core/networks/network/graph.h"
 
 enum {
-    NB_NETWORK_NODES = 256,    /* of a network: a graph takes the square of their number, ... */
-    NB_NETWORK_STATES = 255,   /* ... and a state of a column is a byte (columns.h) */
+    NB_NETWORK_NODES = 256,  /* nodes of a network: a graph takes the square of their number, ... */
+    NB_NETWORK_STATES = 255, /* ... and a state of a column is a byte (columns.h) */
     NB_NETWORK_NAME_BYTES = 64 /* of a node, and of a state */
 };
 
