@@ -31,8 +31,8 @@ struct nb_drift;
 /* NULL: out of memory. */
 struct nb_drift *nb_drift_new(void);
 void nb_drift_free(struct nb_drift **drift);
-/* Adds a verdict's probability: that of a fixed label, or that of the winner. `kind` encodes which
- * of these, and the number of labels; a different kind resets everything before. */
+/* Adds a verdict's probability, either of a fixed label or of the winner. `kind` encodes which of
+ * the two, and the number of labels; a different kind discards all earlier verdicts. */
 void nb_drift_add(struct nb_drift *drift, uint32_t kind, double probability);
 /* Forgets everything. */
 void nb_drift_reset(struct nb_drift *drift);

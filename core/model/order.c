@@ -26,7 +26,7 @@ static const double mixed_share = 0.5, mixed_early_share = 0.2, turned_share = 0
 static const uint64_t mixed_sample = 250, mixed_sample_of_label = 25;
 static const double skewed_share = 0.2;
 static const double label_share = 0.02; /* least S_v, as a share of all documents, and ... */
-static const double mostly = 0.75;
+static const double mostly = 0.75;      /* ... as a share of D_v */
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
 static const double corrected_share = 0.01;

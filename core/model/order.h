@@ -31,11 +31,12 @@
  *                 k_v >= max(4, (D_v - k_v) / 4), or the second of two labels begins to teach; and
  *                 the k_v sum to D / 20; or, as long as every document has taught with weight 1, as
  *                 in a mixed stream, to D / 2, and among the first 200 documents to D / 5
- *     D > 1000:   S >= 0.2 D;  or the part S_v of S that is of label v is >= max(0.02 D, 0.75 D_v):
- *                 most of a label was not taught;  or, when the writer has nothing to do,
+ *     D > 1000:   S >= 0.2 D;  or S_v, the part of S from label v, is >= max(0.02 D, 0.75 D_v):
+ *                 most of the label was not taught;  or, when the writer has nothing to do,
  *                 S >= 0.02 D and S >= N / 2
- *     any D:      more than D / 10 were relabelled, replaced or forgotten, but not of age; or, when
- *                 the writer has nothing to do, max(4, D / 100)
+ *     any D:      more than D / 10 documents were relabelled, replaced or forgotten, not counting
+ *                 those removed by ageing; or, when the writer has nothing to do, at least
+ *                 max(4, D / 100)
  */
 #ifndef NB_CORE_MODEL_ORDER_H
 #define NB_CORE_MODEL_ORDER_H
@@ -84,10 +85,10 @@ struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_d
 /* ---- refits ---------------------------------------------------------------------------------- */
 
 /* Notes that a document of the label was added, removed or changed; `of_label` documents have the
- * label now. `amount` is added to k_v in a small model (1), and to S_v in a large one (what the
- * document did not teach). k_v and S_v are one stored number: if a label was new when the model
- * became large, a refit for it comes some documents earlier. `back`: the document was relabelled,
- * replaced or forgotten. */
+ * label now. `amount` is added to k_v in a small model (it is 1), or to S_v in a large one (it is
+ * the weight that was not taught). k_v and S_v are one stored number: if a label was new when the
+ * model became large, a refit for it comes some documents earlier. `back`: the document was
+ * relabelled, replaced or forgotten. */
 int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, double amount,
                   bool back);
 
@@ -149,8 +150,8 @@ int nb_order_begin_pass(struct nb_weights *order);
  * first document. 0: they have missed documents. */
 double nb_order_fingerprint(const struct nb_weights *order);
 int nb_order_set_fingerprint(struct nb_weights *order, double fingerprint);
-/* Notes that the weights have missed a document; no refit is under way. Does nothing if that was
- * noted before. */
+/* Notes, while no refit is under way, that the weights have missed a document. Does nothing if that
+ * was noted before. */
 int nb_order_forget(struct nb_weights *order);
 
 /* ---- drawn documents ------------------------------------------------------------------------- */

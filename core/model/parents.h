@@ -108,8 +108,8 @@ bool nb_parent_chain_is_calibrated(const struct nb_parent_chain *chain);
 int nb_parent_chain_keep_score(struct nb_parent_chain *chain, struct nb_engine *engine,
                                struct nb_live *live, const struct nb_feature *features, size_t size,
                                uint32_t label, struct nb_buffer *record);
-/* As nb_parent_chain_keep_score, for a document whose rows are in the model. For the writer, in its
- * transaction: loads nothing, and the score stays if an ancestor is not in memory. */
+/* As nb_parent_chain_keep_score, for a document whose rows are in the model. The writer calls it in
+ * its transaction: it loads nothing, and the score stays if an ancestor is not in memory. */
 int nb_parent_chain_keep_score_of_rows(struct nb_parent_chain *chain, struct nb_engine *engine,
                                        struct nb_live *live, const struct nb_rows *rows,
                                        uint32_t label, struct nb_buffer *record);

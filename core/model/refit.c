@@ -356,8 +356,9 @@ static int begin_pass(struct nb_live *live)
     return nb_order_begin_pass(order);
 }
 
-/* The number of documents that are read at once for the twin. What the twin learns from one is part
- * of the inputs of the next; with two labels only that part is computed again. */
+/* The number of documents that are read at once for the twin. What the twin learns from one
+ * document changes a part of the next one's inputs; with two labels only that part is computed
+ * again. */
 static size_t read_for_twin(const struct nb_live *live)
 {
     return nb_model_labels_with_documents(live->counts) == 2 &&

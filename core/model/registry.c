@@ -39,8 +39,8 @@ static size_t position(const struct nb_engine *engine, struct nb_string name, bo
     return at;
 }
 
-/* Whether this thread applies a change from a stream. Nodes must not decide differently on it
- * because they are further in other streams, so the limit is checked only where a change is
+/* Whether this thread applies a change from a stream. Nodes may differ in how far they are in other
+ * streams, but must decide alike on this change, so the limit is checked only where a change is
  * requested. */
 static bool is_told(const struct nb_engine *engine)
 {
@@ -195,7 +195,7 @@ static void note_need(struct nb_engine *engine, struct nb_live *live)
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
-    assert(atomic_load(&live->references) > 0); /* the caller has one */
+    assert(atomic_load(&live->references) > 0); /* the caller has a reference */
     atomic_store_explicit(&live->used, nb_clock_monotonic(), memory_order_relaxed);
     int rc = nb_live_check(live, error);
     if (rc != 0 || atomic_load(&live->loaded))
@@ -588,7 +588,7 @@ static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
 /* Nobody else uses the model if there are two references, the registry's and the caller's. */
 bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
 {
-    assert(atomic_load(&live->references) > 0); /* the caller has one */
+    assert(atomic_load(&live->references) > 0); /* the caller has a reference */
     struct nb_model *counts = NULL;
     struct nb_published *published = NULL;
     struct nb_near_duplicate_list *near_duplicate_list = NULL;

@@ -62,7 +62,7 @@ struct nb_verdict {
     /* Stacked: the weights have learned all documents under the current settings, and no refit is
      * due. By the book: the probabilities come from the map of the setting `calibration`. */
     bool calibrated;
-    bool tells_calibrated; /* the model is stacked, or has that setting */
+    bool tells_calibrated; /* `calibrated` applies: the model is stacked, or has that setting */
     /* If a stacked model has learned only one of the labels spam and ham: the other one, with the
      * probability that the rule of succession leaves it; else NULL. It is not among `labels`, has
      * no log score and never wins. */
@@ -100,9 +100,10 @@ void nb_verdict_reset(struct nb_verdict *verdict);
 void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], size_t count);
 
 /* Changes a verdict without explanation into one on the labels of a level (1 to NB_LEVEL_MOST,
- * core/stack/levels.h). The probability of such a label is the sum of those of the labels
- * below it, its log score is the log-sum-exp of theirs, and `ready` and `missing` are set for its
- * documents. Call it at most once for a classification. Returns 0 or NB_NO_MEMORY. */
+ * core/stack/levels.h). The probability of a label of the level is the sum of the probabilities of
+ * the labels below it, its log score is the log-sum-exp of their log scores, and `ready` and
+ * `missing` are set for its documents. Call it at most once for a classification. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level);
 
 /* Computes the probability of labels[0] against all other labels together, as if the model had only

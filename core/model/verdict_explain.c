@@ -39,8 +39,8 @@ static inline void swap(struct nb_evidence *a, struct nb_evidence *b)
 
 /* ---- a heap ---------------------------------------------------------------------------------- */
 
-/* Moves row `at` of a heap, whose root comes after all others, down as far as needed. Typed, and
- * not core/base/array.h: it is called for every row of a document. */
+/* Moves row `at` of a heap, whose root comes after all others, down as far as needed. It does not
+ * use the generic core/base/array.h, because it is called for every row of a document. */
 static void sift_down(struct nb_evidence *heap, size_t at, size_t count)
 {
     struct nb_evidence moved = heap[at];

@@ -217,9 +217,9 @@ void nb_live_drop_refined(struct nb_live *live);
 
 /* The fit of documents without a label, with a reference for the caller; NULL: none. */
 struct nb_refined *nb_live_refined(struct nb_live *live);
-/* Sets the fit of documents without a label (NULL: removes it), unless the model's settings are no
- * longer those of `published`, but for the map of probabilities. Returns whether it did, and then
- * has taken the caller's reference. */
+/* Sets the fit of documents without a label (NULL: removes it). Does nothing if the model's
+ * settings now differ from `published` in more than the map of probabilities. Returns whether it
+ * has set the fit; if so, it has taken the caller's reference. */
 bool nb_live_refine(struct nb_live *live, const struct nb_published *published,
                     struct nb_refined *refined);
 
@@ -253,9 +253,9 @@ static inline struct nb_string nb_live_name(const struct nb_live *live)
     return (struct nb_string){live->name, strlen(live->name)};
 }
 
-/* Sets *number to that of the label that a request names. Any thread that holds the lock of
- * the counts, at least for reading.
- * Returns 0, or NB_NOT_FOUND; the message tells if the name is that of a level of labels. */
+/* Sets *number to the number of the label that a request names. Any thread that holds the lock of
+ * the counts, at least for reading. Returns 0, or NB_NOT_FOUND; the message tells if the name is
+ * that of a level of labels. */
 int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *number,
                   struct nb_error *error);
 

@@ -110,7 +110,7 @@ struct nb_stream_states {
 struct nb_relay {
     void *user;
     /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
-     * Not 0: nothing is done, and `done` is not called. */
+     * If it returns a code other than 0, nothing is done, and `done` is not called. */
     int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                   void *done_user, struct nb_error *error);
     /* Publishes a change of a model and waits until it is applied here. Returns its result; *done
@@ -121,9 +121,9 @@ struct nb_relay {
     int (*catch_up)(void *user, struct nb_error *error);
     /* Whether there may be changes that are not made here yet. Does not wait. */
     bool (*lacks)(void *user);
-    /* Publishes changes that the writer itself finds due: of documents, or (not NULL) of a model.
-     * All nodes find and publish them, with the same id and the same condition, so that they are
-     * made once. The caller keeps both. */
+    /* Publishes changes that the writer itself finds due: the batch's changes of documents or, if
+     * `relayed_change` is not NULL, this change of a model. All nodes find and publish them, with
+     * the same id and the same condition, so that they are made once. The caller keeps both. */
     void (*propose)(void *user, const struct nb_batch *batch,
                     const struct nb_relayed_change *relayed_change);
 };

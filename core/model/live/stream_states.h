@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How far a store has come in the streams of changes that several nodes share. The position in a
- * stream is stored in the transaction that makes the change, so that each change is made once,
- * whenever a node dies. On the writer's thread, except where a function says otherwise.
+ * stream is stored in the transaction that makes the change, so that each change is made exactly
+ * once, no matter when a node dies. On the writer's thread, except where a function says otherwise.
  */
 #ifndef NB_CORE_MODEL_LIVE_STREAM_STATES_H
 #define NB_CORE_MODEL_LIVE_STREAM_STATES_H
@@ -68,7 +68,7 @@ int nb_stream_states_first_entry(struct nb_live *live, const struct nb_view *vie
 int nb_stream_states_check(const struct nb_relayed *relayed, struct nb_live *live,
                            const struct nb_view *view, struct nb_error *error);
 
-/* The time of the change that is being made, or that of the clock. */
+/* Returns the time of the change that is being made; without one, the time of the clock. */
 int64_t nb_stream_states_time(const struct nb_engine *engine);
 
 /* Notes a change as made if a node had queued it (core/nodes/queue.h). For each outbox and stream
