@@ -26,7 +26,7 @@ enum {
     INDEX_BYTES = 300, /* about the bytes of a document's score and index rows */
     ENDED = 1,
 };
-/* ... but at least the first and at most the second of these, in nanoseconds. */
+/* ... but at least LOOK_LEAST and at most LOOK_MOST nanoseconds. */
 static const uint64_t LOOK_LEAST = UINT64_C(1000000000), LOOK_MOST = UINT64_C(60000000000);
 
 struct nb_ageing {

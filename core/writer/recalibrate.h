@@ -40,8 +40,9 @@ int nb_calibration_judge(enum nb_calibration_method method,
 
 /* Makes a fitted map a part of the model, with one SETTINGS entry. On the writer's thread. */
 
-/* Stores and publishes `settings`: those of the model, with the fitted map. They are copied. The
- * model is persisted and loaded, and has no parent. Returns 0, or a code with nothing changed. */
+/* Stores and publishes `settings`, which are the model's settings with the fitted map. They are
+ * copied. The model is persisted and loaded, and has no parent. Returns 0, or a code with nothing
+ * changed. */
 int nb_put_fitted(struct nb_engine *engine, struct nb_live *live,
                   const struct nb_settings *settings);
 

@@ -227,14 +227,14 @@ static struct waiting *waiting_new(struct nb_live *live, struct nb_string id,
     struct waiting *w = calloc(1, sizeof *w);
     if (w == NULL)
         return NULL;
-    assert(atomic_load(&live->references) > 0); /* the caller has one */
+    assert(atomic_load(&live->references) > 0); /* the caller has a reference */
     atomic_fetch_add(&live->references, 1);
     w->live = live;
     if (nb_buffer_append(&w->id, id.bytes, id.length) != 0 ||
         nb_buffer_append(&w->stored, stored.bytes, stored.length) != 0) {
         nb_buffer_deinit(&w->id);
         nb_buffer_deinit(&w->stored);
-        atomic_fetch_sub(&live->references, 1); /* the caller has one */
+        atomic_fetch_sub(&live->references, 1); /* the caller has a reference */
         free(w);
         return NULL;
     }

@@ -103,9 +103,9 @@ static inline unsigned slots_with(const uint32_t group[GROUP], uint32_t half)
 #endif
 }
 
-/* Returns false if the half was there already. There is room for it. The processor cannot predict
- * which is the case, so there is no branch: the half is written in any case, where it is or would
- * be. */
+/* Inserts the half, for which there is room. Returns false if it was there already. The processor
+ * cannot predict this, so there is no branch: the half is written in either case, to the slot where
+ * it is or will be. */
 static inline bool insert(struct nb_foreseen *f, uint32_t half)
 {
     uint32_t *group = group_of(f, half);
