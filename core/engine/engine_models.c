@@ -249,7 +249,8 @@ static int check_work(const struct nb_live *live, const struct nb_settings *sett
                         live->name);
 }
 
-/* Counts the pairs of values that the settings need, in place of those of the loaded model. */
+/* Counts the pairs of values that the settings need. They later replace the pairs of the loaded
+ * model. */
 static int put_pairs(struct nb_engine *engine, struct put *put, struct nb_live *live,
                      struct nb_pairs **pairs, struct nb_error *error)
 {

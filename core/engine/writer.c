@@ -43,10 +43,10 @@ static void enqueue(struct nb_engine *engine, struct nb_job *job)
 }
 
 /* Waits until a commit is worth it. Clients that wait for each receipt send their next document as
- * soon as it has come. If the next commit began with the first of these documents, the others would
- * have to wait for the commit after it, and each commit would hold half of what it could. So the
- * next commit begins when as many changes wait as the last one answered or left waiting. On a disk
- * that takes 4 ms to sync, 16 clients train nearly twice as fast. */
+ * soon as the receipt has come. If the next commit began with the first of these documents, the
+ * others would have to wait for the commit after it, and each commit would hold half of what it
+ * could. So the next commit begins when as many changes wait as the last commit answered or left
+ * waiting. On a disk that takes 4 ms to sync, 16 clients train nearly twice as fast. */
 static void gather(struct nb_engine *engine)
 {
     struct timespec until = {.tv_sec = (time_t)(engine->gather_until / 1000000000u),
