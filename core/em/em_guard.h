@@ -8,12 +8,12 @@
  * folds, but at least three. For core/em alone.
  *
  * By the book, log scores are far too large, and grow with the number of documents, so that -ln P
- * would measure their size and not whether they are right. Therefore each loss is that of P from t
- * times the log scores, at the t that makes the loss smallest (one t for all documents: temperature
- * scaling, Guo, Pleiss, Sun and Weinberger 2017). In a stacked model P is calibrated. Its scores
- * with expected counts do not replace the scores without: the two are pooled (nb_pool_fit).
- * Then the guard compares the loss of the verdicts without expected counts with the loss of the
- * pools, each pool fitted to the other folds.
+ * would measure their size and not whether they are right. Therefore P for each loss comes from t
+ * times the log scores, with the t that makes the loss smallest (one t for all documents:
+ * temperature scaling, Guo, Pleiss, Sun and Weinberger 2017). In a stacked model P is calibrated.
+ * Its scores with expected counts do not replace the scores without: the two are pooled
+ * (nb_pool_fit). Then the guard compares the loss of the verdicts without expected counts with the
+ * loss of the pools, each pool fitted to the other folds.
  *
  * A weight above 0 is chosen only if it helps (nb_losses_help). Of several weights that help, the
  * one with the smallest loss is chosen.
@@ -58,13 +58,14 @@ int nb_losses_as_they_are(const struct nb_loss_scores *scores, struct nb_losses 
  * caller deinits *losses. Returns 0 or NB_NO_MEMORY. */
 int nb_losses_of(const struct nb_loss_scores *scores, struct nb_losses *losses);
 
-/* Whether the scores of `b` are better than those of `a`, of the same documents. The mean loss must
- * not be larger and the accuracy not lower, and one of them must be clearly better: the loss by
- * more than three standard errors of the difference (three, because the best of many candidates is
- * tested), or the accuracy by more than two. The accuracy is tested as well because the differences
- * of the losses vary widely: if EM is wrong about a label, it is wrong about many documents, with
- * high probability. If all documents are right with `a`, nothing helps: then a smaller loss only
- * means higher probabilities, and few documents cannot tell whether these are justified. */
+/* Whether the scores of `b` are better than the scores of `a` for the same documents. The mean loss
+ * must not be larger and the accuracy not lower, and one of them must be clearly better: the loss
+ * by more than three standard errors of the difference (three, because the best of many candidates
+ * is tested), or the accuracy by more than two. The accuracy is tested as well because the
+ * differences of the losses vary widely: if EM is wrong about a label, it is wrong about many
+ * documents, with high probability. If all documents are right with `a`, nothing helps: then a
+ * smaller loss only means higher probabilities, and few documents cannot tell whether these are
+ * justified. */
 bool nb_losses_help(const struct nb_losses *a, const struct nb_losses *b, size_t count);
 
 /* Sets weight, smoothing, is_pooled, share, temperature, measured, folds, without and with of

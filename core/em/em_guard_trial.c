@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 
 enum {
-    SINGLE_MOST = 50,      /* up to so many documents with a label, each is left out alone ... */
+    SINGLE_MOST = 50,      /* with up to so many labelled documents, each is left out alone ... */
     FOLDS = 10,            /* ... and more are cut into so many folds ... */
     FOLDS_LEAST = 3,       /* ... or fewer, if the fits would take too long */
     DOCUMENTS_MOST = 3000, /* documents without a label in a fit of a fold */
