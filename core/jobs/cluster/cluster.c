@@ -389,8 +389,9 @@ static int fit(struct run *c, uint32_t clusters, struct nb_mixture *best)
     return rc;
 }
 
-/* Reports the bytes of a fit: its own tables, expected counts and parameters, and those of two
- * mixtures that are kept: the likeliest of the restarts, and the one with the best number so far.
+/* Reports the bytes of a fit: its own tables, expected counts and parameters, and the parameters of
+ * two mixtures that are kept: the likeliest of the restarts, and the one with the best number of
+ * clusters so far.
  */
 static int hold(const struct run *c, uint32_t clusters, struct nb_error *error)
 {

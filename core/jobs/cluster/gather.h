@@ -35,10 +35,9 @@ struct nb_gathered {
     size_t size, size_room;          /* length of `columns` */
     uint32_t *used; /* of each row: how many documents have it; later its column, or UINT32_MAX */
     size_t rows;    /* length of `used` */
-    uint32_t words,
-        word_columns;    /* columns for words; the same plus those for values of categories */
-    uint32_t *word_rows; /* of each column, its row */
-    uint64_t *word_ids;  /* of each column, the feature that its row had */
+    uint32_t words, word_columns; /* columns for words; for words and values of categories */
+    uint32_t *word_rows;          /* of each column, its row */
+    uint64_t *word_ids;           /* of each column, the feature that its row had */
     uint32_t category[NB_ATTRIBUTES_MOST]; /* first column of each category that has columns */
     uint32_t categories;
     struct nb_gathered_number *found; /* numbers, in the order of their documents */

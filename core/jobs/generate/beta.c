@@ -13,8 +13,8 @@ static double log_gamma(double z)
     return lgamma_r(z, &sign);
 }
 
-/* ln Gamma(z + 1) less Stirling's formula for it: the beginning of its series from 15 on, where the
- * first term that is left out is below 1e-16. */
+/* ln Gamma(z + 1) minus Stirling's formula. From z = 15 on this is the beginning of its series:
+ * there the first term that is left out is below 1e-16. */
 static double stirling_error(double z)
 {
     const double half_log_2_pi = 0.91893853320467274178;

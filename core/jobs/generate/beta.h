@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Beta distribution: the knowledge about a probability after `a` cases for it and `b` against
- * it. Pure functions; any thread.
+ * The Beta distribution: what is known about a probability after `a` cases for and `b` cases
+ * against it. Pure functions; any thread.
  */
 #ifndef NB_CORE_JOBS_GENERATE_BETA_H
 #define NB_CORE_JOBS_GENERATE_BETA_H

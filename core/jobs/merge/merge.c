@@ -46,7 +46,8 @@ static int read_ids(struct nb_engine *engine, const uint64_t *numbers, size_t co
     return rc;
 }
 
-/* Makes a batch without a snapshot, for whose end the writer may wait. */
+/* Makes a batch while no snapshot is open, because the writer may wait for the end of a
+ * snapshot. */
 static int relabel_step(struct nb_engine *engine, const struct nb_relabelling *what, size_t from,
                         size_t count, uint64_t *changed, struct nb_error *error)
 {

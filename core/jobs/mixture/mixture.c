@@ -10,9 +10,8 @@
 #include "core/base/random.h"
 
 struct gaussians {
-    double
-        *log_height; /* ln of the density at the mean; at g * clusters + k, like all arrays here */
-    double *members; /* expected documents that have the number */
+    double *log_height; /* ln of the density at the mean; at g * clusters + k, like all here */
+    double *members;    /* expected documents that have the number */
     double *sums;    /* sums of their distances from the mean at the beginning of the E step ... */
     double *squares; /* ... and of these squared */
     double prior;    /* s_g ^ 2, the same for all */

@@ -40,7 +40,8 @@ struct nb_quarantine_search {
     const struct nb_view *view;
 };
 
-/* Begins a search after the id `after`. Returns 0 or NB_NO_MEMORY; deinit in any case. */
+/* Begins a search after the id `after`. Returns 0 or NB_NO_MEMORY; the caller deinits `search` in
+ * any case. */
 int nb_quarantine_search_begin(struct nb_quarantine_search *search,
                                const struct nb_quarantine_options *options, struct nb_string after);
 void nb_quarantine_search_deinit(struct nb_quarantine_search *search);

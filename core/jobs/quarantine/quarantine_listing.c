@@ -115,7 +115,7 @@ struct looking {
     struct nb_quarantine_search search;
 };
 
-/* Deinit in any case. */
+/* The caller deinits `l` in any case. */
 static int begin(struct looking *l, struct nb_engine *engine, struct nb_string model,
                  struct nb_string after, struct nb_error *error)
 {

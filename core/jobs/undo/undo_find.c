@@ -16,9 +16,9 @@ enum { WITH_SOURCE = 1, WITH_LABEL = 2 };
 
 struct nb_undo_noted {
     uint64_t entry;
-    bool is_general; /* neither ids nor a label were given: notes have only a label's name */
+    bool is_general; /* neither ids nor a label were given; a note has only the label's name */
     struct nb_undo_options options;
-    char *source; /* owned: of the options */
+    char *source; /* owned: the options' source */
 };
 
 int nb_undo_options_write(const struct nb_undo_options *options, struct nb_buffer *out)
