@@ -6,15 +6,15 @@
  *
  * 1. Every two nodes are joined. For set sizes 0, 1, 2 ..., each joined pair is tested given every
  *    set of that size out of the nodes that were joined to one of the two when the size began. If
- *    the greatest p of these tests is above alpha, the edge goes, and the set that gave it
+ *    the greatest p of these tests is above alpha, the edge is removed, and the set with this p
  *    separates the pair.
  * 2. Of a - c - b with a and b not joined, c becomes a collider, a -> c <- b, unless c is in the
  *    set that separates a and b. An edge that would get two directions stays a line: the tests
  *    contradict each other, and the edge is listed among the conflicts.
  * 3. nb_pattern_orient.
  *
- * Since all sets of a size are tested before an edge goes, and the best one is taken, the result
- * does not depend on the order of the nodes, except for ties: of equal sets the one with the
+ * Since all sets of a size are tested before an edge is removed, and the best one is taken, the
+ * result does not depend on the order of the nodes, except for ties: of equal sets the one with the
  * smallest numbers wins. Callers that want no dependence at all number the nodes by name.
  */
 #ifndef NB_CORE_NETWORKS_NETWORK_NETWORK_LEARN_H
