@@ -16,8 +16,8 @@
 
 /* Sorts an explanation's rows: strongest first. A mail has about a thousand rows, of which hundreds
  * may be requested. This is a bucket sort: rows are counted into bins by magnitude, the rows of the
- * bins that are requested are moved to the front and from there to their bin, and only rows of the
- * same bin are compared. */
+ * requested bins are moved to the front and from there into their bins, and only rows of the same
+ * bin are compared. */
 
 /* With fewer rows the heap alone is as fast. */
 enum { BINNED_ROWS = 32 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checkpoints. The counts, which follow from the ledger, are stored as ranges of rows, in slices of
- * bounded size. A sweep passes once over all ranges of a model and writes the dirty ones. After it,
- * no entry from before its beginning needs to be replayed, and superseded entries from before are
- * dropped.
+ * bounded size. A sweep passes once over all ranges of a model and writes the dirty ones. After a
+ * sweep, no entry from before its beginning needs to be replayed, and superseded entries from that
+ * time are dropped.
  *
  * Models with entries that a start would replay are in a list, oldest first (`unsaved`). The bound
  * of a replay, `replay_features`, is for all models together. When half of it is reached, each

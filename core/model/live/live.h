@@ -4,9 +4,9 @@
  * core/model/live and core/engine alone.
  *
  * Threads: a model exists as long as somebody holds a reference. The counts and weights have locks
- * of their own (core/counts/model.h, core/stack/stack.h). `loading` is held while the model
- * is loaded, or to prevent that. `lock` protects `published`, `refined` and `damage`; it is held
- * only briefly, also within a transaction. The checkpoint and everything marked "the writer's"
+ * of their own (core/counts/model.h, core/stack/stack.h). `loading` is held while the model is
+ * being loaded, or to prevent loading. `lock` protects `published`, `refined` and `damage`; it is
+ * held only briefly, also within a transaction. The checkpoint and everything marked "the writer's"
  * belong to the writer's thread.
  */
 #ifndef NB_CORE_MODEL_LIVE_LIVE_H

@@ -51,9 +51,9 @@ uint64_t nb_stream_states_total(const struct nb_engine *engine);
 void nb_stream_states_mark(struct nb_engine *engine);
 void nb_stream_states_return(struct nb_engine *engine);
 
-/* Stages the position of a change or a task that begins. Returns false if it must not be made now,
- * because an earlier one is missing here, or for lack of memory. Returns true also if it is staged
- * already. */
+/* Stages the position of a change or a task that begins. Returns false if the change must not be
+ * made now, because an earlier one is missing here, or if memory runs out. Returns true also if the
+ * position is staged already. */
 bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed);
 
 /* Sets *first_entry to the number of the model's first entry, by which all nodes identify the
