@@ -108,8 +108,8 @@ static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts
     return 0;
 }
 
-/* Labels with documents that a new one is compared with, the oldest first. Measured: 2 us each in
- * ASCII, 5 us in other letters; the writer has other changes to make. */
+/* A new label is compared with at most so many labels that have documents, the oldest first.
+ * Measured: 2 us each in ASCII, 5 us in other letters; the writer has other changes to make. */
 enum { COMPARED_MOST = 200 };
 
 /* Whether the document is the first one of its label: then the label may be a misspelling of

@@ -156,8 +156,8 @@ int nb_stage_find_old(struct nb_stage *s, bool *found)
 }
 
 /* The same content may be stored as bags with different bytes, because the features that the model
- * already knew come first. If the old content is the new one, memory->bag becomes the old bag.
- * Returns 0 or NB_NO_MEMORY. */
+ * already knew come first. If the content has not changed, memory->bag becomes the old bag. Returns
+ * 0 or NB_NO_MEMORY. */
 static int stage_keep_bag(struct nb_stage *s)
 {
     struct nb_string old = s->memory->old.change.bag;
