@@ -292,9 +292,9 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 
 /* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
  * `only_new` the model exists; or the tokenizer's settings differ and documents are learned; or the
- * parent that the settings name, or a child, cannot be one (core/model/parents.h).
- * NB_UNUSABLE: no such parent, a circle, too many levels. Loads no counts except those of a parent,
- * so that a damaged model can be changed, too. `source` is kept with the change, here and below. */
+ * parent that the settings name, or a child, cannot be one (core/model/parents.h). NB_UNUSABLE: no
+ * such parent, a cycle, too many levels. Loads no counts except those of a parent, so that a
+ * damaged model can be changed, too. `source` is kept with the change, here and below. */
 int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
                         const struct nb_settings *settings, bool only_new, struct nb_string source,
                         bool *created, struct nb_error *error);
