@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Chooses the weight of documents without a label by cross-validation, so that they do no harm. A
- * sample of the documents with a label is cut into folds. For each fold, EM runs without its
- * documents, and they are scored by the counts without them plus the counts that EM expects
+ * sample of the documents with a label is cut into folds. For each fold, EM runs without the fold's
+ * documents. These are then scored by the counts without them plus the counts that EM expects
  * (core/stack/blend.h). Up to 50 documents are each a fold of their own (leave-one-out), more are
  * cut into ten folds. If EM over all folds would take longer than some seconds, there are fewer
  * folds, but at least three. For core/em alone.
