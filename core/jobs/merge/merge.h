@@ -14,8 +14,7 @@ struct nb_relabelling {
     const uint64_t *numbers;        /* numbers of the documents' entries when they were found */
     size_t count;                   /* documents */
     const struct nb_string *labels; /* not empty */
-    const uint32_t
-        *places; /* index in `labels` of each document's label; NULL: all get the first */
+    const uint32_t *places; /* index in `labels` for each document; NULL: all get the first */
 };
 /* Labels the documents that are still as they were found, some hundred in one commit, and adds
  * their number to *changed, also after a failure. `stop` (NULL: never) is asked before each commit.
