@@ -27,12 +27,12 @@
  * core/counts only; the model's lock protects it.
  *
  * The first segment alone starts small and grows, so that a model of a hundred words does not take
- * half a megabyte. Growing moves it: that, and growing the table of segments, is what needs
- * the write lock. Adding a further segment leaves all records where they are, and readers on.
+ * half a megabyte. Growing moves it. Only this, and growing the table of segments, needs the
+ * write lock. Adding a further segment moves no record and does not stop readers.
  *
- * Records are read anywhere, and with pages of 4 KB of a large array each read misses the table of
- * addresses. So the segments of a large array are mapped by blocks, and get huge pages where they
- * are full; the last page, which is not, stays small pages, and takes no memory that is not used.
+ * Reads go to random records, so with 4 KB pages each read of a large array would miss the TLB.
+ * Therefore the segments of a large array are mapped in blocks, and full blocks get huge pages. The
+ * last block, which is not full, keeps small pages, so that its unused part takes no memory.
  */
 
 /* The size of a huge page, for the large arrays of a model. A kernel with huge pages of another
@@ -44,11 +44,11 @@ enum { NB_SEGMENT_BITS_MOST = 16 };
 struct nb_segments {
     unsigned char **table; /* owned segments, each aligned to a cache line */
     uint32_t segment_count, table_room;
-    uint32_t mapped;     /* segments that have an address; those above segment_count no memory */
+    uint32_t mapped;     /* segments with an address; those from segment_count on have no memory */
     uint32_t first_room; /* records in segment 0 while it is the only one and not full size */
     uint32_t bits;       /* a full segment has 2^bits records */
     uint32_t record;     /* bytes, an even number */
-    uint32_t block;      /* so many segments are whole huge pages */
+    uint32_t block;      /* number of segments that fill whole huge pages */
     atomic_size_t bytes; /* of the segments; any thread may read it */
 };
 
@@ -98,10 +98,10 @@ struct nb_row {
 
 /* The forms of `cells`, by its two top bits. n is never below d, so the difference n - d is stored.
  *
- *     pair     00  labels 0 and 1, of which one may have nothing: from below, d of each 16 bits,
- *                  n - d of each 15 bits
- *     single   01  one other label 16 bits, n - d 23 bits, d 23 bits
- *     two      10  two labels 16 bits each, then of each d 8 bits, n - d 7 bits
+ *     pair     00  labels 0 and 1, one of which may be without counts: from the lowest bit, d of
+ *                  each in 16 bits, then n - d of each in 15 bits
+ *     single   01  one other label in 16 bits, n - d in 23 bits, d in 23 bits
+ *     two      10  two labels in 16 bits each, then for each d in 8 bits and n - d in 7 bits
  *     spilled  11  the number of the run
  */
 enum { NB_FORM_SHIFT = 62 };
@@ -113,14 +113,14 @@ enum {
     NB_LABEL_MASK = (1 << NB_LABEL_BITS) - 1,
     NB_PAIR_D = 16,
     NB_PAIR_MORE = 15,
-    NB_PAIR_MORES = 2 * NB_PAIR_D, /* where n - d begin */
+    NB_PAIR_MORES = 2 * NB_PAIR_D, /* the bit where the n - d begin */
     NB_PAIR_D_MOST = (1 << NB_PAIR_D) - 1,
     NB_PAIR_MORE_MOST = (1 << NB_PAIR_MORE) - 1,
     NB_SINGLE_D = 23,
     NB_SINGLE_LABEL = 2 * NB_SINGLE_D,
-    NB_SINGLE_MOST = (1 << NB_SINGLE_D) - 1, /* of d, and of n - d */
+    NB_SINGLE_MOST = (1 << NB_SINGLE_D) - 1, /* largest d, and largest n - d */
     NB_TWO_MORE = 7,
-    NB_TWO_BITS = 15, /* of a label's counts */
+    NB_TWO_BITS = 15, /* for the counts of one label */
     NB_TWO_D_MOST = (1 << (NB_TWO_BITS - NB_TWO_MORE)) - 1,
     NB_TWO_MORE_MOST = (1 << NB_TWO_MORE) - 1
 };
@@ -310,8 +310,8 @@ static inline bool nb_run_count(struct nb_spill *run, uint32_t label, uint32_t c
     return true;
 }
 
-/* Counts a document that has the feature `count` times, if the form of the cells stays the same, as
- * it does in nearly all of learning. False: it would not, and nothing changes. */
+/* Counts a document that has the feature `count` times, if the form of the cells stays the same,
+ * which is nearly always so. False: the form would change, and nothing was done. */
 static inline bool nb_cells_count(struct nb_cell_pool *pool, uint64_t *cells, uint32_t label,
                                   uint32_t count)
 {

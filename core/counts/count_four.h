@@ -14,16 +14,16 @@
 
 enum { NB_COUNT_FOUR = 4 };
 
-/* The addresses of four different rows, and which of them no label had. */
+/* The addresses of four different rows, and which of them had no counts before. */
 struct nb_four_places {
     struct nb_packed_row *rows[NB_COUNT_FOUR];
     uint32_t are_empty[NB_COUNT_FOUR]; /* 1, or 0 */
 };
 
 #ifdef __SSE2__
-/* The places of a label, nb_pair_places, for all four. */
+/* The two places of a label (nb_pair_places), repeated for four rows. */
 struct nb_count_places {
-    __m128i one, guard, form, most, shift; /* in codes */
+    __m128i one, guard, form, most, shift; /* of codes */
     __m128i wide_one, wide_guard, wide_form, wide_most, wide_shift;
 };
 
@@ -41,8 +41,8 @@ static inline struct nb_count_places nb_count_places(const struct nb_pair_place 
                                     .wide_shift = _mm_cvtsi32_si128((int)places[1].shift)};
 }
 
-/* The sum of cells and what is added to them; *carried has the bits that have no room, and those of
- * another form. */
+/* Returns the cells of two rows after counting. *carried is not 0 where a count overflows its bits,
+ * or where the cells have another form. */
 static inline __m128i nb_count_two(const struct nb_count_places *p, __m128i cells, __m128i more,
                                    __m128i *carried)
 {
@@ -66,9 +66,9 @@ static inline void nb_count_store(uint64_t *one, uint64_t *other, __m128i cells)
     _mm_storeh_pi((__m64 *)(void *)other, _mm_castsi128_ps(cells));
 }
 
-/* As nb_pair_count, of four rows. False: of one of them the form would change, and nothing was
- * done. Rows that are not wide have cells of their own here, which nobody reads: with those of
- * another row, one of the four could undo what another has done. */
+/* As nb_pair_count, for four rows. False: the form of one of them would change, and nothing was
+ * done. For a row that is not wide, a local dummy stands for its wide cells: if it used the cells
+ * of another row, one of the four could undo what another has done. */
 static inline __attribute__((always_inline)) bool
 nb_count_four(const struct nb_counts_rows *all, const struct nb_count_places *p,
               const struct nb_row_count counts[NB_COUNT_FOUR], struct nb_four_places *at)
@@ -86,7 +86,7 @@ nb_count_four(const struct nb_counts_rows *all, const struct nb_count_places *p,
         uint64_t *cells = all->segments[row >> NB_ROW_SEGMENT_BITS].cells;
         at->rows[k] = packed;
         either[1] = &cells[code & (NB_CODE_WIDE - 1)];
-        wides[k] = either[code < 0]; /* which is which cannot be foreseen */
+        wides[k] = either[code < 0]; /* no branch: it would be unpredictable */
     }
     codes = _mm_insert_epi16(codes, at->rows[0]->code, 0);
     codes = _mm_insert_epi16(codes, at->rows[1]->code, 2);

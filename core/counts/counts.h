@@ -36,7 +36,7 @@ static inline uint32_t nb_counts_labels(const struct nb_model *model, struct nb_
     return nb_row_size(&model->pool, row);
 }
 
-/* Documents of a label, and presences of one field in them. */
+/* Documents of a label; the function below: the sum of d_wv over the features of one field. */
 static inline uint64_t nb_counts_of_label(const struct nb_model *model, uint32_t label)
 {
     assert(label < model->label_count);
@@ -59,13 +59,13 @@ static inline struct nb_cell nb_counts_of(const struct nb_model *model, struct n
     return there ? nb_row_cell(&model->pool, row, place) : (struct nb_cell){.label = label};
 }
 
-/* D_w, and d_wv of a label, for models in which mostly two labels have counts. */
+/* D_w (`all`) and d_wv of one label (`own`), for models in which mostly two labels have counts. */
 struct nb_two_documents {
     uint64_t all;
     uint32_t own;
 };
 
-/* As nb_counts_of_two, of a row of any form. */
+/* As nb_counts_of_two, for a row of any form. */
 static inline struct nb_two_documents nb_counts_of_two_else(const struct nb_model *model,
                                                             struct nb_row row, uint32_t label)
 {
@@ -74,8 +74,8 @@ static inline struct nb_two_documents nb_counts_of_two_else(const struct nb_mode
     return d;
 }
 
-/* Branches on which labels have the feature, or on whether the row is wide, are unpredictable. So
- * everything is read, and masked. */
+/* Returns D_w and d_wv of the label. Branches on which labels have the feature, or on whether the
+ * row is wide, are unpredictable: so the function reads everything and masks the results. */
 static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *model, uint32_t row,
                                                        uint32_t label)
 {
@@ -91,7 +91,7 @@ static inline struct nb_two_documents nb_counts_of_two(const struct nb_model *mo
 }
 
 /* The addresses of rows and their wide cells: a copy for a loop over many rows, so that the
- * compiler need not reload it after the loop's stores. Under the same lock. */
+ * compiler need not reload them after the loop's stores. Valid under the same lock. */
 struct nb_counts_rows {
     unsigned char *const *table;
     const struct nb_wide_segment *segments;
@@ -111,12 +111,12 @@ static inline uint64_t nb_counts_occurrences_of(const struct nb_model *model, st
     return nb_counts_of(model, row, label).occurrences;
 }
 
-/* Of the cells of a row that is spilled. */
+/* Numbers of cells of a spilled row: */
 enum {
     NB_COUNTS_IN_A_LINE = 64 / sizeof(struct nb_spill),
     NB_COUNTS_FIRST =
-        3 * NB_COUNTS_IN_A_LINE, /* in the first lines, which tell how many there are */
-    NB_COUNTS_MOST = 128 * NB_COUNTS_IN_A_LINE /* cells that are asked for */
+        3 * NB_COUNTS_IN_A_LINE, /* in the first lines, which also hold the number of cells */
+    NB_COUNTS_MOST = 128 * NB_COUNTS_IN_A_LINE /* prefetched at most */
 };
 
 /* Prefetches the first cells of a spilled row; the row itself has been read. */
@@ -143,7 +143,7 @@ NB_PREFETCHING void nb_counts_prefetch_rest(const struct nb_model *model, struct
 /* Called for each label that has the feature, in the order of their numbers. */
 typedef void nb_counts_visit(void *user, struct nb_cell cell);
 
-/* `visit` is a constant where this is called, and is inlined. */
+/* Callers pass a constant `visit`, so that it is inlined. */
 static inline __attribute__((always_inline)) void
 nb_counts_each(const struct nb_model *model, struct nb_row row, nb_counts_visit *visit, void *user)
 {
@@ -163,10 +163,10 @@ nb_counts_each(const struct nb_model *model, struct nb_row row, nb_counts_visit 
 
 /* The order in which `skip_top` leaves words out: more occurrences first, then the smaller id. */
 struct nb_word_rank {
-    uint64_t occurrences, id; /* in all labels; of the feature */
+    uint64_t occurrences, id; /* occurrences in all labels; id of the feature */
 };
 
-/* For qsort and heaps of struct nb_word_rank: first in rank first. */
+/* Compares two struct nb_word_rank, for qsort and heaps: the first in rank comes first. */
 static inline int nb_word_rank_compare(const void *a, const void *b)
 {
     const struct nb_word_rank *x = a, *y = b;
@@ -175,7 +175,7 @@ static inline int nb_word_rank_compare(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Whether the word stands behind `last`, the last one that is left out. */
+/* Whether the word ranks behind `last`, the last word that is left out. */
 static inline bool nb_word_rank_is_behind(uint64_t occurrences, uint64_t id,
                                           const struct nb_word_rank *last)
 {

@@ -2,15 +2,15 @@
  *
  * The index of a model: from a feature's id to the number of its row. For core/counts only.
  *
- * Buckets of one cache line hold fifteen places of 32 bits: the number of a row, and above it the
- * first bits of where in its bucket the id would lie, its tag. A look-up of an unknown feature
- * mostly touches one line, of a known one two (the row has the id). The numbers take as many bits
- * as the index has room for, so the tags of 10^6 rows have 11 bits and those of 10^7 rows 8. Rows
- * that do not fit go to another bucket, and the full bucket counts them. The index grows when 93 %
- * of its places are filled: it then takes 4.6 bytes a row.
+ * Buckets of one cache line hold fifteen places of 32 bits: the number of a row, and above it a
+ * tag: the first bits of the id's position within the bucket. A look-up of an unknown feature
+ * mostly touches one line; of a known feature two, because the row has the id. Row numbers take
+ * only as many bits as the room of the index requires, so the tags of 10^6 rows have 11 bits and
+ * those of 10^7 rows 8. Rows that do not fit go to another bucket, and the full bucket counts them.
+ * The index grows when 93 % of its places are filled: it then takes 4.6 bytes a row.
  *
  * Threads: one writer; readers hold the model's read lock. Insertion needs no lock: a place is
- * written at once, after the row. Growth builds a new index beside the old one.
+ * written in one store, after the row. Growth builds a new index beside the old one.
  */
 #ifndef NB_CORE_COUNTS_INDEX_H
 #define NB_CORE_COUNTS_INDEX_H
@@ -22,7 +22,8 @@
 
 #include "core/base/cache_line.h"
 
-/* Threads are checked by what the compiler sees of atomic accesses. */
+/* The thread sanitizer sees only the atomic accesses that the compiler generates, not SSE2 loads.
+ */
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #define NB_BUCKET_SSE2 1
 #include <emmintrin.h>
@@ -30,12 +31,12 @@
 #define NB_BUCKET_SSE2 0
 #endif
 
-enum { NB_BUCKET_PLACES = 16 }; /* that for row numbers begin at 1 */
+enum { NB_BUCKET_PLACES = 16 }; /* places for row numbers begin at 1 */
 
 struct nb_bucket {
-    /* In place 0: how many rows found this bucket full and lie further on, in eight numbers by the
-     * tags of these. In the others: 0 is empty, else the number of the row plus 1, and the tag
-     * above its bits. */
+    /* Place 0 counts the rows that found this bucket full and lie further on, in eight counters
+     * chosen by their tags. Another place is 0 if it is empty, else the number of the row plus 1,
+     * with the tag in the bits above it. */
     _Atomic uint32_t places[NB_BUCKET_PLACES];
 };
 _Static_assert(sizeof(struct nb_bucket) == 64, "a bucket is a cache line");
@@ -44,14 +45,14 @@ struct nb_index {
     struct nb_bucket *buckets; /* owned; aligned to a cache line */
     uint64_t bucket_count;
     uint64_t room;       /* rows that it may hold before it must grow; all numbers are below */
-    unsigned row_bits;   /* of a place, for the number of a row plus 1 */
-    uint64_t multiplier; /* odd; of this index alone, and random */
+    unsigned row_bits;   /* bits of a place for the number of a row plus 1 */
+    uint64_t multiplier; /* odd and random; each index has its own */
 };
 
-/* Numbers of rows are below: a tag has one bit at least. */
+/* All row numbers are below this, so that a tag has at least one bit. */
 #define NB_INDEX_ROWS_MOST (((uint64_t)1 << 31) - 2)
 
-/* An index of at least `rows` rows, NB_INDEX_ROWS_MOST at most, at the load that it may have.
+/* Makes an empty index that can take `rows` rows, at most NB_INDEX_ROWS_MOST, before it must grow.
  * Returns 0 or NB_NO_MEMORY. */
 int nb_index_init(struct nb_index *index, uint64_t rows);
 void nb_index_deinit(struct nb_index *index);
@@ -60,19 +61,19 @@ size_t nb_index_bytes(uint64_t rows);
 
 size_t nb_index_memory(const struct nb_index *index);
 
-/* Adds a row whose id is not in the index; there must be room, and its number is below it. */
+/* Adds a row whose id is not in the index. The index must have room, and `row` must be below it. */
 void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row);
 /* Removes a row that is in the index. Under the write lock. */
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row);
 
-/* Where an id lies: its bucket in the upper 32 bits, and below them where in the bucket.
+/* Returns where an id lies: its bucket in the upper 32 bits, its position within the bucket below.
  *
  * A multiplication brings all bits of an id to the top, and the top 32 scale to any number of
- * buckets, always below 2^32, without a division (Lemire 2019). The ids of numbers are these
- * numbers (core/base/feature.h), which a client chooses: by a random odd multiplier that nobody
- * knows two ids meet no more often than chance has it, within a factor of two (Dietzfelbinger,
- * Hagerup, Katajainen and Penttonen 1997). That is true of the tags too: they are the bits that
- * follow those of the bucket. */
+ * buckets, always below 2^32, without a division (Lemire 2019). The id of a numeric value is the
+ * number itself (core/base/feature.h), which a client chooses. With a secret random odd multiplier
+ * two ids collide at most twice as often as by chance (Dietzfelbinger, Hagerup, Katajainen and
+ * Penttonen 1997). This holds for the tags too: they are the bits that follow those of the
+ * bucket. */
 static inline uint64_t nb_index_where(const struct nb_index *index, uint64_t id)
 {
     uint64_t mixed = id * index->multiplier;
@@ -88,12 +89,13 @@ static inline uint64_t nb_index_home(const struct nb_index *index, uint64_t id)
 static inline uint32_t nb_index_tag(const struct nb_index *index, uint64_t where)
 {
     uint32_t tag = (uint32_t)where >> index->row_bits;
-    return tag + (tag == 0); /* that of an empty place is 0 */
+    return tag + (tag == 0); /* never 0, the tag of an empty place */
 }
 
-/* Where a row goes on that finds its `nth` bucket full, 0 being its home: to one of the 256 behind
- * it, by its tag, and from there to the next. If all went to the next, full buckets would make long
- * runs: of the rows that lie further on, half lay in the third bucket or behind it. */
+/* Returns the bucket to try after the `nth` bucket of a row (0: its home) was full. From its home a
+ * row goes to one of the 256 buckets behind it, by its tag; from there always to the next. If all
+ * rows went from home to the next bucket, full buckets would form long runs: half of the rows that
+ * were not at home lay in the third bucket or later. */
 static inline uint64_t nb_index_further(const struct nb_index *index, uint64_t bucket, uint32_t tag,
                                         uint64_t nth)
 {
@@ -101,10 +103,11 @@ static inline uint64_t nb_index_further(const struct nb_index *index, uint64_t b
     return bucket < index->bucket_count ? bucket : bucket % index->bucket_count;
 }
 
-/* The places of a bucket that may hold an id of this tag: a bit for each. 0: the empty ones. */
+/* Returns the places of a bucket that may hold an id with this tag, one bit for each place. With
+ * tag 0: the empty places. */
 static inline unsigned nb_bucket_places(const struct nb_bucket *b, unsigned row_bits, uint32_t tag)
 {
-    enum { FIRST = 1 }; /* place 0 is none */
+    enum { FIRST = 1 }; /* place 0 holds no row */
 #if NB_BUCKET_SSE2
     const __m128i *at = (const __m128i *)(const void *)b;
     const __m128i shift = _mm_cvtsi32_si128((int)row_bits), wanted = _mm_set1_epi32((int)tag);
@@ -123,16 +126,16 @@ static inline unsigned nb_bucket_places(const struct nb_bucket *b, unsigned row_
 #endif
 }
 
-/* The row in the first of `places`, which are at least one and not empty. */
+/* Returns the row in the first of `places`: at least one place, and none is empty. */
 static inline uint32_t nb_bucket_row(const struct nb_bucket *b, unsigned row_bits, unsigned places)
 {
     const _Atomic uint32_t *place = &b->places[(unsigned)__builtin_ctz(places)];
     return (atomic_load_explicit(place, memory_order_acquire) & ((1u << row_bits) - 1)) - 1;
 }
 
-/* Whether rows of such a tag found the bucket full and lie further on: of those that are not there,
- * seven of eight need no look at the next bucket then. A number of four bits that is full says yes
- * for good. */
+/* Tells whether rows with such a tag found the bucket full and lie further on. Seven of eight
+ * look-ups of unknown ids need not look at the next bucket then. A counter of four bits that has
+ * reached its maximum never goes down, and the answer stays yes. */
 enum { NB_PASSED_BITS = 4, NB_PASSED_MOST = (1 << NB_PASSED_BITS) - 1 };
 
 static inline unsigned nb_passed_shift(uint32_t tag)
@@ -146,7 +149,7 @@ static inline bool nb_bucket_is_passed(const struct nb_bucket *b, uint32_t tag)
     return (passed >> nb_passed_shift(tag) & NB_PASSED_MOST) != 0;
 }
 
-/* ---- rows that are put in soon ----------------------------------------------------------------
+/* ---- rows to be inserted soon -----------------------------------------------------------------
  *
  * Waiting for a bucket that was not prefetched takes as long as ten rows. So a row passes three
  * stages: prefetch its bucket; when that has arrived and is full, prefetch the bucket where the row
@@ -157,8 +160,9 @@ NB_PREFETCHING void nb_index_ask(const struct nb_index *index, uint64_t id)
     nb_prefetch_to_write(&index->buckets[nb_index_home(index, id)]);
 }
 
-/* When the bucket has come. Places are taken from below: where the last one is taken, mostly all
- * are. Which buckets are full cannot be foreseen, so one that is not is asked for again. */
+/* Call this when the home bucket has arrived. Places are filled from the lowest: if the last one is
+ * taken, mostly all are. A branch on this would be unpredictable, so the function prefetches a
+ * bucket in any case: the home again if it is not full. */
 NB_PREFETCHING void nb_index_ask_further(const struct nb_index *index, uint64_t id)
 {
     uint64_t where = nb_index_where(index, id), home = where >> 32;
@@ -175,8 +179,8 @@ NB_PREFETCHING void nb_index_ask_further(const struct nb_index *index, uint64_t 
  * learning, and everybody waits for the writer.
  *
  * Threads: all functions are called by the writer. Meanwhile the other thread reads the ids of the
- * rows that there were at the beginning, which stay where they are; it is given up before one of
- * them gets another id (nb_growth_spare).
+ * rows that existed when it started; these rows do not move. The writer gives the thread up before
+ * it changes the id of one of them (nb_growth_spare).
  */
 
 struct nb_growth;

@@ -23,22 +23,22 @@ struct nb_label {
 };
 
 struct nb_model {
-    pthread_rwlock_t *lock; /* &lock_storage: readers lock a const model */
+    pthread_rwlock_t *lock; /* &lock_storage; a pointer because readers lock a const model */
     pthread_rwlock_t lock_storage;
     struct nb_index index;
     struct nb_indexing *indexing; /* owned; NULL: no other thread fills the index */
     struct nb_growth *growth;     /* owned; NULL: no thread makes a larger index */
-    uint64_t growth_from;         /* with so many rows one begins; 0: none does */
+    uint64_t growth_from;         /* number of rows at which `growth` starts; 0: never */
     struct nb_segments rows;      /* struct nb_packed_row */
-    struct nb_wides wides;        /* their cells, where the rows have no room for them */
+    struct nb_wides wides;        /* cells that do not fit into their rows */
     atomic_uint row_count;
     struct nb_cell_pool pool;
-    uint32_t *dropped; /* owned: a stack of rows; those that were taken stay above its top */
+    uint32_t *dropped; /* owned: a stack of rows; reused rows stay above its top */
     uint32_t dropped_count;
     uint64_t renames;                /* see nb_model_renames */
     uint64_t lost_rows;              /* see nb_model_lost_rows */
     atomic_uint_fast64_t named_rows; /* see nb_model_named_rows */
-    uint32_t dropped_short;          /* so many at the bottom are in short runs */
+    uint32_t dropped_short; /* number of rows at the bottom of `dropped` that are in short runs */
     size_t dropped_room;
     struct nb_label **labels; /* owned, by number */
     uint32_t *sorted;         /* owned; the numbers by name */
@@ -50,7 +50,7 @@ struct nb_model {
     struct nb_parts *parts; /* owned; NULL: no row is a value of an attribute */
     struct nb_pairs *pairs; /* owned; NULL: the model has none */
     uint64_t generation;
-    atomic_size_t other_bytes; /* memory but that of rows and cells */
+    atomic_size_t other_bytes; /* memory except that of rows and cells */
 };
 
 /* A row as it is stored. */
@@ -59,7 +59,7 @@ static inline struct nb_packed_row *nb_model_packed(const struct nb_model *model
     return nb_row_at(model->rows.table, row);
 }
 
-/* A row as it is read: a copy. */
+/* A copy of a row, in the form in which rows are read. */
 static inline struct nb_row nb_model_row(const struct nb_model *model, uint32_t row)
 {
     const struct nb_packed_row *packed = nb_model_packed(model, row);
@@ -67,7 +67,7 @@ static inline struct nb_row nb_model_row(const struct nb_model *model, uint32_t 
     return (struct nb_row){.id = packed->id, .cells = cells};
 }
 
-/* That of a feature which has none: no label has it. */
+/* As nb_model_row; for NB_NO_ROW, a row without counts. */
 static inline struct nb_row nb_model_row_or_none(const struct nb_model *model, uint32_t row)
 {
     if (row == NB_NO_ROW)
@@ -75,22 +75,23 @@ static inline struct nb_row nb_model_row_or_none(const struct nb_model *model, u
     return nb_model_row(model, row);
 }
 
-/* Changes when a row that had or may have had an id gets another one, or none: notes about rows by
- * their numbers are invalid then. Appended rows do not change it. Never the same for two models of
- * the process, one after the other or side by side. */
+/* Returns a number that changes when an existing row gets another id or loses its id: data
+ * remembered by row number is invalid then. Appending rows does not change it. No two models ever
+ * have the same number in one process. */
 static inline uint64_t nb_model_renames(const struct nb_model *model)
 {
     return model->renames;
 }
 
-/* Memory latency is some hundred cycles, the work for one feature ten: this many are under way. */
+/* Number of features that are prefetched ahead: memory latency is some hundred cycles, the work for
+ * one feature about ten. */
 enum { NB_MODEL_AHEAD = 32 };
 
 /* A model is read in steps of this many features: their rows fit the first-level cache. */
 enum { NB_MODEL_STEP = 256 };
 
-/* The rows of the features from `start` to `start + step`: those that are known (of all features;
- * NULL: none is), else looked up into `found`. */
+/* Returns the rows of the features from `start` to `start + step`. `known` has the rows of all
+ * features; if it is NULL, the function looks them up into `found`. */
 static inline const uint32_t *nb_model_step(const struct nb_model *model,
                                             const struct nb_feature *features, size_t start,
                                             size_t step, const uint32_t *known,
@@ -102,7 +103,8 @@ static inline const uint32_t *nb_model_step(const struct nb_model *model,
     return found;
 }
 
-/* The same with their cells, which are those that are known, or read. */
+/* As nb_model_step, with the cells of the rows: from `known` if it has them, else read into `own`.
+ */
 struct nb_step {
     uint32_t rows[NB_MODEL_STEP];
     uint64_t cells[NB_MODEL_STEP];
@@ -127,22 +129,22 @@ static inline void nb_model_note_named(struct nb_model *model)
     atomic_store_explicit(&model->named_rows, model->named_rows + 1, memory_order_release);
 }
 
-/* Call it before the id of a row, or of the rows from it on, changes: it gives up a thread that
- * reads the id to make a larger index. For the writer. */
+/* Call this before the id of a row, or of the rows from it on, changes: it gives up the thread that
+ * builds a larger index if that thread reads the id. For the writer. */
 void nb_model_spare_growth(struct nb_model *model, uint32_t row);
 
 /* Both for the writer; nb_model_unlock unlocks. A change of counts or labels ends with a new
- * generation, before the lock is given back. */
+ * generation, before the lock is released. */
 void nb_model_write_lock(struct nb_model *model);
 void nb_model_next_generation(struct nb_model *model);
 
-/* Makes room for the sums of so many parts and labels, and for moments if `has_moments` or there
- * was. Takes the write lock inside. Returns 0 or NB_NO_MEMORY, in which case nothing has changed.
- */
+/* Makes room for the sums of `count` parts and `label_room` labels, and for moments if
+ * `has_moments` or if there were moments before. Takes the write lock inside. Returns 0, or
+ * NB_NO_MEMORY with nothing changed. */
 int nb_model_grow_parts(struct nb_model *model, unsigned count, uint32_t label_room,
                         bool has_moments);
 
-/* Makes room for the sums of the feature's part, and of the other part of its attribute. Returns 0
+/* Makes room for the sums of the feature's part and of the other part of its attribute. Returns 0
  * or NB_NO_MEMORY. */
 int nb_model_reserve_part(struct nb_model *model, uint64_t id);
 
@@ -151,7 +153,7 @@ void nb_model_retire(struct nb_model *model, struct nb_label *label);
 
 void nb_label_free(struct nb_label *label);
 
-/* Loading fewer rows is not worth a thread that puts them into the index: model_append.c. */
+/* Loads of fewer rows do not start a thread that fills the index (model_append.c). */
 enum { NB_INDEXING_LEAST = 1 << 18 };
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the rows of a document by their numbers, in order: the id of each, and how many documents
- * of two labels have it. Each row passes three stages, so that nobody waits for memory: prefetch
- * the row; half the distance later read its id and code and prefetch its wide cells; then read its
- * documents. Each stage handles four rows at once, which have the same bit layout. Any thread,
+ * of two labels have it. Each row passes three stages, so that no stage waits for memory: prefetch
+ * the row; NB_READER_LOOKED rows before its turn, read its id and code and prefetch its wide cells;
+ * then read its documents. Each stage handles four rows of the same bit layout at once. Any thread,
  * under the model's read lock; inline, because scoring spends its time here.
  */
 #ifndef NB_CORE_COUNTS_ROW_READER_H
@@ -17,41 +17,41 @@
 
 enum {
     NB_READER_FOUR = 4,
-    NB_READER_ASKED = NB_MODEL_AHEAD,      /* so many rows before its turn a row is asked for, */
-    NB_READER_LOOKED = NB_MODEL_AHEAD / 2, /* and looked at */
-    NB_READER_ROOM = NB_MODEL_AHEAD        /* of the rings below */
+    NB_READER_ASKED = NB_MODEL_AHEAD,      /* rows ahead of the turn: nb_reader_ask */
+    NB_READER_LOOKED = NB_MODEL_AHEAD / 2, /* rows ahead of the turn: nb_reader_look */
+    NB_READER_ROOM = NB_MODEL_AHEAD        /* rows in the ring buffers below */
 };
 _Static_assert(NB_READER_ROOM % NB_READER_FOUR == 0 && NB_READER_ROOM >= NB_READER_ASKED &&
                    NB_READER_ROOM >= NB_READER_LOOKED + NB_READER_FOUR,
                "there is room");
 
-/* The model's pointers are copies, so that the compiler need not reload them after stores of
+/* The pointers are copied from the model, so that the compiler need not reload them after stores of
  * results. */
 struct nb_row_reader {
     unsigned char *const *table;
     const struct nb_wide_segment *segments;
     const struct nb_row_count *rows; /* borrowed */
     size_t size;
-    const struct nb_packed_row *packed[NB_READER_ROOM]; /* of rows that were asked for */
-    /* Of those that were looked at: */
+    const struct nb_packed_row *packed[NB_READER_ROOM]; /* of rows after nb_reader_ask */
+    /* Of rows after nb_reader_look: */
     uint64_t ids[NB_READER_ROOM];
     int32_t codes[NB_READER_ROOM];         /* below 0: wide */
-    const uint64_t *wides[NB_READER_ROOM]; /* wide cells; of a row that has none, those of others */
+    const uint64_t *wides[NB_READER_ROOM]; /* wide cells; of another row if the row is not wide */
 };
 
-/* Labels 0 and 1 in the order in which they are read, and what a document that is left out has of
- * each row, in 16 bits for each, the first from below. */
+/* The order in which labels 0 and 1 are read, and the label of a document that is left out of all
+ * rows. Masks have 16 bits for each of the two labels; the first one read has the lower half. */
 struct nb_reader_labels {
-    unsigned turn;  /* 0; or NB_PAIR_D: label 1 is the first */
-    uint32_t one;   /* 1 for its label; 0: none is left out */
-    uint32_t label; /* all bits of its label, which are not all 0 in a row it has */
-    uint32_t any;   /* the same, if none is left out; else 0 */
+    unsigned turn;  /* 0; or NB_PAIR_D if label 1 is read first */
+    uint32_t one;   /* 1 in the half of the left-out document's label; 0: none is left out */
+    uint32_t label; /* mask of that label; every row of the document has counts there */
+    uint32_t any;   /* as `label` if no document is left out; else 0 */
 };
 
-/* Documents of both labels, without the one that is left out. */
+/* Documents of both labels in each of four rows, without the left-out document. */
 struct nb_four_rows {
     uint64_t documents[NB_READER_FOUR]; /* of the first label in the lower half */
-    uint32_t are_used[NB_READER_FOUR];  /* 1: one of them is not 0 */
+    uint32_t are_used[NB_READER_FOUR];  /* 1: a label has documents; else 0 */
 };
 
 static inline void nb_reader_init(struct nb_row_reader *r, const struct nb_model *model,
@@ -63,8 +63,8 @@ static inline void nb_reader_init(struct nb_row_reader *r, const struct nb_model
     r->size = size;
 }
 
-/* Asks for the rows from `i` on, which is a multiple of four. A constant where this is called, as
- * in the next one, is `is_inside`: there are four. */
+/* Prefetches the four rows from `i` on; `i` is a multiple of four. Callers of this function and the
+ * next pass a constant `is_inside`. True: there are four rows, so no bound is checked. */
 static inline __attribute__((always_inline)) void nb_reader_ask(struct nb_row_reader *r, size_t i,
                                                                 bool is_inside)
 {
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) void nb_reader_ask(struct nb_row_re
     }
 }
 
-/* Reads ids and codes of rows that were asked for. */
+/* Reads the ids and codes of four rows after nb_reader_ask, and prefetches their wide cells. */
 static inline __attribute__((always_inline)) void nb_reader_look(struct nb_row_reader *r, size_t i,
                                                                  bool is_inside)
 {
@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void nb_reader_look(struct nb_row_r
     }
 }
 
-/* The ids of the four rows from `i` on, which is a multiple of four, that were looked at. */
+/* Returns the ids of the four rows from `i` on, after nb_reader_look; `i` is a multiple of four. */
 static inline const uint64_t *nb_reader_ids(const struct nb_row_reader *r, size_t i)
 {
     return &r->ids[i % NB_READER_ROOM];
@@ -114,14 +114,17 @@ static inline __m128 nb_reader_two(const uint64_t *const wides[2])
     return _mm_loadh_pi(low, (const __m64 *)(const void *)wides[1]);
 }
 
-/* Reads the documents of the four rows from `i` on, which were looked at. False: a row has another
- * form, or lacks the document that is left out. `four` is invalid then, and the caller uses
+/* Reads the documents of the four rows from `i` on, after nb_reader_look. False: a row is no pair,
+ * or has no counts of the left-out document. `four` is invalid then, and the caller uses
  * nb_counts_of_two, which reads any row. */
 static inline __attribute__((always_inline)) bool
 nb_reader_read(const struct nb_row_reader *r, size_t i, const struct nb_reader_labels *labels,
                struct nb_four_rows *four)
 {
-    enum { LOW = 0x88, HIGH = 0xDD }; /* halves of two wide cells, and of two others */
+    enum {
+        LOW = 0x88,
+        HIGH = 0xDD
+    }; /* shuffles that take the low or high 32 bits of four wide cells */
     const __m128i zero = _mm_setzero_si128();
     const size_t at = i % NB_READER_ROOM;
     __m128i codes = _mm_loadu_si128((const __m128i *)(const void *)(r->codes + at));
@@ -131,7 +134,7 @@ nb_reader_read(const struct nb_row_reader *r, size_t i, const struct nb_reader_l
     __m128i narrow =
         _mm_and_si128(_mm_or_si128(codes, _mm_slli_epi32(codes, NB_PAIR_D - NB_CODE_PAIR_D)),
                       _mm_set1_epi32(NB_CODE_PAIR_D_MOST << NB_PAIR_D | NB_CODE_PAIR_D_MOST));
-    /* What is no pair: of a wide one the form is not 0, of another one 1. */
+    /* Rows that are no pairs: the form of a wide row is not 0, that of another row is 1. */
     __m128i form =
         _mm_srli_epi32(_mm_castps_si128(_mm_shuffle_ps(one, other, HIGH)), (int)NB_FORM_SHIFT - 32);
     __m128i is_single =
