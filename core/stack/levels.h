@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Hierarchical labels: "sci/space" and "sci/med" are one label, "sci", at level 1. A document has
- * one label, so the probabilities of labels exclude each other, and that of a label of a higher
- * level is the sum of those below it. Pure functions; any thread, one struct belongs to one thread.
+ * one label, so labels exclude each other, and the probability of a label at a higher level is the
+ * sum of the probabilities of its labels. Pure functions; any thread; one struct belongs to one
+ * thread.
  */
 #ifndef NB_CORE_STACK_LEVELS_H
 #define NB_CORE_STACK_LEVELS_H
@@ -14,12 +15,12 @@
 
 enum { NB_LEVEL_MOST = 32 /* a label of 64 bytes has no more parts */ };
 
-/* Bytes of the label at `level` (at least 1): what stands before its slash of that number, or all
- * of it if it has fewer. A slash counts when another character than a slash stands before it, so
- * that no part is empty. `label` is NUL-terminated. */
+/* Returns the length in bytes of the label's prefix at `level` (at least 1): the part before the
+ * slash number `level`, or the whole label if it has fewer slashes. A slash counts only after a
+ * character other than a slash, so that no part is empty. `label` is NUL-terminated. */
 size_t nb_level_length(const char *label, unsigned level);
 
-/* What is known of labels. The arrays are in the order of the names. */
+/* The scores of all labels. The arrays are in the order of the names. */
 struct nb_level_scores {
     const char *const *labels; /* NUL-terminated */
     const uint64_t *documents;
@@ -32,8 +33,9 @@ struct nb_levels {
     size_t size;
     const char **labels; /* in the order of their bytes, each once */
     uint64_t *documents;
-    /* ln of the sum of what the log scores below are logarithms of, and the sum of probabilities,
-     * at most 1. So the soft-max of the one is the other wherever it was below. */
+    /* For each label, over its labels in struct nb_level_scores: ln of the sum of exp(log score),
+     * and the sum of the probabilities, at most 1. If those probabilities are the soft-max of those
+     * log scores, the same holds here. */
     double *log_scores, *probabilities;
     size_t best; /* the most probable; ties go to the first */
 

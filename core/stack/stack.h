@@ -5,13 +5,13 @@
  *
  * By-the-book naive Bayes takes every word for independent evidence, so long documents give
  * probabilities of 0 and 1, and header lines outvote the text. Here each field sums its own
- * evidence, from the same integer counts; the sum is divided by a power of the field's number of
- * features; and the trust in each field is learned from the documents themselves: each is scored
- * before it is learned, and the error of that score moves the weights. Measured in
- * core/EXPERIMENTS.md.
+ * evidence, from the same integer counts. The sum is divided by a power of the field's number of
+ * features. The trust in each field is learned from the documents themselves: each document is
+ * scored before it is learned, and the error of that score moves the weights. core/EXPERIMENTS.md
+ * has measurements.
  *
- * A feature w counts once per document. With d_wv documents of label v that have it, D_w over all
- * labels, T_v and T the sums of these over w's field, and V the field's vocabulary:
+ * A feature w counts once per document. d_wv documents of label v have it, D_w of all labels. T_v
+ * and T are the sums of d_wv and D_w over w's field, and V is the field's vocabulary:
  *
  *     r_v = ln(d_wv + a) - ln(D_w - d_wv + a) - ln(T_v + a (V + 1)) + ln(T - T_v + a (V + 1))
  *     e_v = sign(r_v) |r_v|^p
@@ -26,24 +26,23 @@
  * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), normalized to 1 (the
  * exponentially weighted average forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning,
  * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
- * the other: then this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
+ * the other, so that this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
  *
- * The twin (stack_twin.c) is one more weight u for each feature, shared by all labels, which scales
- * the feature's evidence and is learned from what the stack gets wrong: the stack's score is its
- * offset. With x_w = 1 / sqrt(features of w's field * fields that the document has), unseen
- * features too,
+ * The twin (stack_twin.c) is one more weight u for each feature, shared by all labels. It scales
+ * the feature's evidence and is learned from what the stack gets wrong: the twin starts from the
+ * stack's score as an offset. With x_w = 1 / sqrt(features of w's field * fields that the document
+ * has), unseen features too,
  *
  *     t_v = d_v + sum of u_w * x_w * r_wv
  *     score_v = (1 - trust) * s_v + trust * c * (s_v + t_v)
  *     trust = 1 / (1 + exp(mixing * (L1 - L0)))
  *
  * L0 and L1 are the fading losses of s and of c (s + t), where a probability P costs
- * -ln(.9 P + .1 / labels). r is the reading of the last expert of the bank. With two labels t is
- * that of the difference of their scores: one column.
+ * -ln(.9 P + .1 / labels). r is the reading of the last expert of the bank. With two labels t has
+ * one column, for the difference of their scores.
  *
- * Attributes that the settings of the model name (core/base/attribute.h) are further groups,
- * outside of the sum of all fields, each with a weight of its own:
- * core/stack/stack_attributes.h.
+ * Attributes named in the settings of the model (core/base/attribute.h) are further groups, outside
+ * the sum of all fields, each with a weight of its own: core/stack/stack_attributes.h.
  *
  * Threads: any thread may compute inputs, scores and explanations, holding the model's read lock
  * for those functions that take a model, and the weights' for those that take weights. One thread,
@@ -59,12 +58,12 @@
 
 enum {
     NB_STACK_EXPERTS = 2,            /* at most */
-    NB_STACK_GROUPS = NB_FIELDS + 1, /* the fields, and all of them together but n-grams */
-    NB_STACK_TOTAL = NB_FIELDS,      /* the group of all together */
+    NB_STACK_GROUPS = NB_FIELDS + 1, /* the fields, and all of them but n-grams together */
+    NB_STACK_TOTAL = NB_FIELDS,      /* the group of all together, without n-grams */
     NB_STACK_INPUTS = NB_STACK_EXPERTS * NB_STACK_GROUPS
 };
 
-/* One reading of the counts, and what its weights start from. */
+/* One reading of the counts, and the start values of its weights. */
 struct nb_stack_expert {
     double smoothing; /* a */
     double power;     /* p */
@@ -76,36 +75,36 @@ struct nb_stack_bank {
     struct nb_stack_expert experts[NB_STACK_EXPERTS];
 };
 
-/* The constants. Those below were measured on SpamAssassin's corpus, CSDMC2010, Enron 1 and 3, SMS
- * and, for many labels, 20 Newsgroups, Reuters and others; neighbouring values are within a tenth.
- */
+/* The constants. The values in the comments were measured on SpamAssassin's corpus, CSDMC2010,
+ * Enron 1 and 3, SMS and, for many labels, 20 Newsgroups, Reuters and others; neighbouring values
+ * are within a tenth. */
 struct nb_stack_settings {
     struct nb_stack_bank two;  /* for two labels */
     struct nb_stack_bank many; /* for more */
     double length; /* 0.8: evidence in a text grows faster than the root of its length */
     double scale;  /* 0.4: brings the inputs to about 1 */
     double rate;   /* 0.12: step of AdaGrad (Duchi, Hazan and Singer 2011) */
-    double mixing; /* 0.5: how fast trust goes to the better expert */
+    double mixing; /* 0.5: how fast trust moves to the better expert */
     double memory; /* 2000: documents after which a loss has faded to 1/e */
     bool twin;     /* true: the twin is in use */
 };
 
-/* Two labels: a sharp expert (0.02, 1.5), best on clean labels, and a robust one (0.5, 1.5), which
- * wrong labels mislead less. More labels: (0.1, 2). */
+/* Sets the default constants. Two labels: a sharp expert (a, p) = (0.02, 1.5), best on clean
+ * labels, and a robust one (0.5, 1.5), which wrong labels mislead less. More labels: (0.1, 2). */
 void nb_stack_settings_init(struct nb_stack_settings *settings);
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
 /* Data derived from settings and counts: logarithms, and the field sums of one generation. */
 struct nb_stack;
-/* Serves one model. Returns 0 or NB_NO_MEMORY. */
+/* Makes a stack, which serves one model. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
 void nb_stack_free(struct nb_stack **stack);
 /* Makes the stack read numbers by the setting `number`: in bins (core/bayes/attribute/numbers.h) or
  * by Gaussians, the default of a new stack. `settings` must stay. Call it before any other use of
  * the stack. */
 void nb_stack_cut_numbers(struct nb_stack *stack, const struct nb_settings *settings);
-/* Bytes of memory, without the logarithms, which all models share: nb_log_tables_memory. */
+/* Bytes of memory, without the logarithms, which all models share (nb_log_tables_memory). */
 size_t nb_stack_memory(const struct nb_stack *stack);
 
 struct nb_stack_scratch;
@@ -114,35 +113,35 @@ struct nb_stack_noted;
 struct nb_stack_said;
 struct nb_stack_weights;
 
-/* The inputs of one document. Reused from document to document. */
+/* The inputs of one document. The struct is reused from document to document. */
 struct nb_stack_inputs {
     uint32_t size;    /* labels that have documents, in the order of their names */
     uint32_t *labels; /* label numbers; owned */
     uint32_t count;   /* inputs per label: experts of the bank in use times NB_STACK_GROUPS */
     double *x;        /* x[i * size + v]: input i = expert * NB_STACK_GROUPS + group; owned */
-    uint32_t features[NB_STACK_GROUPS]; /* of the document, by field, and of all but n-grams */
-    double *t;     /* of the twin: t[v] - d_v; two labels: the second has the column; owned */
-    bool has_twin; /* `t` is that of the document */
-    bool is_kept;  /* and so is `evidence` */
-    bool is_brief; /* set by the caller: nb_stack_explain is not called for them */
-    const struct nb_stack_weights *twin;    /* private: nb_stack_inputs_twin; borrowed */
+    uint32_t features[NB_STACK_GROUPS]; /* of the document: by field, and of all but n-grams */
+    double *t;     /* of the twin: t_v - d_v; with two labels only the second's is used; owned */
+    bool has_twin; /* `t` is valid for the document */
+    bool is_kept;  /* `evidence` is valid for the document */
+    bool is_brief; /* set by the caller: nb_stack_explain will not be called */
+    const struct nb_stack_weights *twin;    /* private; borrowed: see nb_stack_inputs_twin */
     bool keeps;                             /* private */
     struct nb_stack_evidence *evidence;     /* private; owned */
     size_t room;                            /* private: of `labels` */
     struct nb_stack_scratch *scratch;       /* private; owned */
-    struct nb_stack_attributes *attributes; /* private; owned; NULL: there was no value yet */
-    bool failed;                            /* private: there was no memory for a value */
+    struct nb_stack_attributes *attributes; /* private; owned; NULL: no value yet */
+    bool failed;                            /* private: out of memory for a value */
     struct nb_stack_noted *noted;           /* private; owned */
     size_t noted_count, noted_room;         /* private */
-    struct nb_stack_said *said;             /* private; owned; two labels: of each known feature */
+    struct nb_stack_said *said;             /* private; owned; two labels: by known feature */
     size_t said_count, said_room;           /* private */
 };
 void nb_stack_inputs_init(struct nb_stack_inputs *inputs);
 void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs);
 
-/* From now on the inputs include those of the twin of `weights` (borrowed; NULL, or settings
- * without a twin: none). The weights are read under the same locks as in nb_stack_score. `keeps`:
- * also keep the evidence that nb_stack_twin_learn needs. */
+/* Makes the inputs include those of the twin of `weights` from now on (borrowed; NULL, or settings
+ * without a twin: no twin). The weights are read under the same locks as in nb_stack_score.
+ * `keeps`: also keep the evidence that nb_stack_twin_learn needs. */
 void nb_stack_inputs_twin(struct nb_stack_inputs *inputs, const struct nb_stack_weights *weights,
                           bool keeps);
 
@@ -160,13 +159,14 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
 
 #define NB_STACK_NO_LABEL UINT32_MAX
 /* As nb_stack_inputs, for a document whose rows are all in the model, in the order of `rows`. If
- * `without` is the label of a document that the counts have, computes its leave-one-out inputs: the
- * inputs that it would have if the model had learned all documents but this one:
- * with D_w - 1, d_wy - 1, T_y - n_f, T - n_f and V - u_f in the formulas above, for its label y,
- * its n_f features in a field and the u_f of them that no other document has, which are unknown
- * then. These inputs do not depend on the order in which documents were learned. Returns 0,
- * NB_CONFLICT (no label has a document; or no other document has the label, which is then none of
- * the labels: the document teaches nothing), NB_CORRUPT (a row was dropped) or NB_NO_MEMORY. */
+ * `without` is not NB_STACK_NO_LABEL, the counts contain the document under this label, and the
+ * function computes its leave-one-out inputs: those that it would have if the model had learned all
+ * documents but this one. The formulas above then have D_w - 1, d_wy - 1, T_y - n_f, T - n_f and
+ * V - u_f, where y is the document's label, n_f the number of its features in a field, and u_f how
+ * many of them no other document has (these are then unknown). Leave-one-out inputs do not depend
+ * on the order of learning. Returns 0, NB_CONFLICT (no label has a document; or no other document
+ * has the label, so that the document teaches nothing), NB_CORRUPT (a row was dropped) or
+ * NB_NO_MEMORY. */
 int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
                             const struct nb_row_count *rows, size_t size, uint32_t without,
                             struct nb_stack_inputs *inputs);
@@ -178,17 +178,17 @@ void nb_stack_inputs_twin_again(struct nb_stack_inputs *inputs);
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* The weights: one set for two labels, one for more, and a bias per label and expert; each with the
- * sum of its squared gradients. And the losses of the experts, and the twin. */
-/* Returns the start values, or NULL: out of memory. */
+/* The weights: one set for two labels, one for more, and a bias for each label and expert; each
+ * with the sum of its squared gradients. Also the losses of the experts, and the twin. */
+/* Returns weights with start values; NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_new(const struct nb_stack_settings *settings);
 void nb_stack_weights_free(struct nb_stack_weights **weights);
 size_t nb_stack_weights_memory(const struct nb_stack_weights *weights);
 
 /* Multiplies the two-label weights of the fields in the mask `fields` (1u << enum nb_field) by
- * `field_factor`, and that of all fields together by `total_factor`. For counts that are imported
- * without documents, which teach nothing about the fields. No other thread may see
- * the weights yet. */
+ * `field_factor`, and the weight of all fields together by `total_factor`. For counts that are
+ * imported without documents, which teach nothing about the fields. No other thread may see the
+ * weights yet. */
 void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
                             double total_factor);
 
@@ -200,35 +200,35 @@ void nb_stack_weights_unlock(const struct nb_stack_weights *weights);
 int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    struct nb_scores *scores);
 
-/* Sets *log_odds to ln P / (1 - P) of `label` against all other labels together, with the weights
- * of two labels as they were learned last and the biases of `label` and `other`, and the twin. This
- * equals the result of nb_stack_score if there are only these two labels, and is close to it if the
- * others have few documents. Under the same locks as nb_stack_inputs and nb_stack_score. Returns 0
- * or NB_NO_MEMORY. */
+/* Sets *log_odds to ln P / (1 - P) of `label` against all other labels together, with the latest
+ * weights for two labels, the biases of `label` and `other`, and the twin. This equals the result
+ * of nb_stack_score if there are only these two labels, and is close to it if the others have few
+ * documents. Under the same locks as nb_stack_inputs and nb_stack_score. Returns 0 or NB_NO_MEMORY.
+ */
 int nb_stack_against(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, uint32_t label, uint32_t other, double *log_odds);
 
-/* For each expert one step of stochastic gradient descent on its -ln P(label), from the inputs that
- * the document had before it was counted, or from its leave-one-out inputs. The gradient and the
- * loss are multiplied by `weight`, which is above 0 and at most 1; the older losses fade
- * accordingly less. Does nothing when `label` has no document yet or is the only one that has.
- * Returns 0, NB_CORRUPT (inputs that were read and are of other settings) or NB_NO_MEMORY, and then
- * nothing was changed. */
+/* Does one step of stochastic gradient descent for each expert, on its -ln P(label), from the
+ * inputs that the document had before it was counted, or from its leave-one-out inputs. The
+ * gradient and the loss are multiplied by `weight`, which is above 0 and at most 1; older losses
+ * fade accordingly less. Does nothing when `label` has no document yet or is the only label with
+ * documents. Returns 0, or NB_CORRUPT (inputs read from a store, made with other settings) or
+ * NB_NO_MEMORY with nothing changed. */
 int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                    uint32_t label, double weight);
 
-/* One step of the twin, by AdaGrad on its -ln(.9 P(label) + .1 / labels); `weight` as in
- * nb_stack_learn. It corrects the stack's present scores, so call it before nb_stack_learn. Does
- * nothing when `label` has no document yet or is the only one that has, and for inputs that were
- * not kept for a twin. Returns 0, NB_CORRUPT (as nb_stack_learn) or NB_NO_MEMORY, and then nothing
- * was changed. */
+/* Does one step of the twin, by AdaGrad on its -ln(.9 P(label) + .1 / labels); `weight` as in
+ * nb_stack_learn. The twin corrects the stack's present scores, so call this before nb_stack_learn.
+ * Does nothing when `label` has no document yet or is the only label with documents, or when the
+ * inputs were not kept for a twin. Returns 0, NB_CORRUPT (as nb_stack_learn) or NB_NO_MEMORY, and
+ * then nothing was changed. */
 int nb_stack_twin_learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                         uint32_t label, double weight);
-/* The same step in two parts, for inputs whose evidence may not have been kept: with a thousand
- * labels the evidence is most of a megabyte, and most documents teach the twin's features nothing.
- * The first part needs only the inputs. Sets *teaches to whether the second part has work to do.
- * Returns as nb_stack_twin_learn does. */
+/* The first of two parts of the same step, for inputs whose evidence may not have been kept: with a
+ * thousand labels the evidence is most of a megabyte, and most documents teach the twin's features
+ * nothing. This part needs only the inputs. Sets *teaches to whether the second part has work to
+ * do. Returns as nb_stack_twin_learn does. */
 int nb_stack_twin_weigh(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                         uint32_t label, double weight, bool *teaches);
 /* The second part, with kept inputs: those of the first part, or the same computed again. Call it
@@ -236,72 +236,75 @@ int nb_stack_twin_weigh(struct nb_stack_weights *weights, const struct nb_stack_
 int nb_stack_twin_learn_features(struct nb_stack_weights *weights,
                                  const struct nb_stack_inputs *inputs, uint32_t label,
                                  double weight);
-/* Whether to keep the evidence of a document to learn, in a model of so many labels and documents:
- * if there is little evidence, or if most documents still teach the twin's features. Evidence that
- * is computed again may differ in the last digit, so the choice depends only on the weights and the
- * counts, which a replay repeats. */
+/* Tells whether to keep the evidence of a document that will be learned, in a model of so many
+ * labels and documents: if there is little evidence, or if most documents still teach the twin's
+ * features. Evidence that is computed again may differ in the last digit. Therefore the choice
+ * depends only on the weights and the counts, which a replay reproduces. */
 bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels,
                          uint64_t documents);
-/* Copies what the stack has learned, with the twin's start values and an order of zeros. Under
- * the read lock of `weights`. NULL: out of memory. */
+/* Returns a copy of the weights in which the twin has its start values and the training order is
+ * all zeros. Under the read lock of `weights`. NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);
-/* The slots of the twin, which are stored apart (core/model/live/checkpoint.h). */
+/* The slots of the twin, which are stored separately (core/model/live/checkpoint.h). */
 struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 
-/* The state of the training order (core/model/order.h): numbers that are stored, rolled back,
- * written and read with the weights, none of them below 0. At most
- * NB_STACK_ORDER_MOST places; all are 0 at first. Only the writer reads and changes them. */
+/* The state of the training order (core/model/order.h): numbers, 0 or above, that are stored,
+ * rolled back, written and read with the weights. At most NB_STACK_ORDER_MOST places; all are 0 at
+ * first. Only the writer reads and changes them. */
 enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };
 struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
 
 /* ---- weights: taking changes back ------------------------------------------------------------ */
 
-/* The state of the weights at a moment. All zeros: that of the last commit, or the start. */
+/* Marks a state of the weights. All zeros: the state of the last commit, or the start. */
 struct nb_stack_mark {
     size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, slots;
 };
-/* Good until the next commit, or a rollback to an older mark. For the writer. */
+/* Marks the present state. The mark is valid until the next commit, or a rollback to an older mark.
+ * For the writer. */
 struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights);
-/* Restores the weights, to the bit, in time of what was learned since. Cannot fail. Takes the lock.
- */
+/* Restores the weights, to the bit, in time proportional to what was learned since. Cannot fail.
+ * Takes the lock. */
 void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark);
 /* Marks the records that nb_stack_weights_changed listed as stored: nothing differs any more. */
 void nb_stack_weights_commit(struct nb_stack_weights *weights);
 
 /* ---- weights: stored form -------------------------------------------------------------------- */
 
-/* Weights are stored as records, each with a number: 0 is the head, which names the fields and
- * experts in the order of the stored places; the others are ranges of places. A record that is not
- * stored has start values. So a commit stores only changed records, and the store stays readable
- * when a field is added or removed. */
+/* Weights are stored as numbered records. Record 0 is the head, which names the fields and experts
+ * in the order of the stored places; the others are ranges of places. A record that is not stored
+ * has start values. So a commit stores only changed records, and the store stays readable when a
+ * field is added or removed. */
 #define NB_STACK_NO_RECORD UINT32_MAX
 
-/* The first record from number `from` on that differs from what was stored at the last commit, or
- * read; NB_STACK_NO_RECORD: no more. In time of the number of labels, not of what changed. */
+/* Returns the first record from number `from` on that differs from what was stored at the last
+ * commit, or read; NB_STACK_NO_RECORD: no more. Takes time proportional to the number of labels,
+ * not to what changed. */
 uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32_t from);
-/* Appends the record. It may be empty; it is stored all the same. */
+/* Appends the record. Store it even if it is empty. */
 void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint32_t record,
                                    struct nb_packer *to);
-/* Takes a stored record over into new weights that nobody else sees yet: the head first, the others
- * in any order. What is read counts as stored, unless the head is of another program version: then
- * all of it has changed. Returns 0, NB_CORRUPT or NB_NO_MEMORY; after an error the weights are good
- * for nothing but nb_stack_weights_free. */
+/* Reads a stored record into new weights that no other thread sees yet: the head first, the others
+ * in any order. The record counts as stored, unless the head comes from another program version:
+ * then all records count as changed. Returns 0, NB_CORRUPT or NB_NO_MEMORY; after an error only
+ * nb_stack_weights_free may be called. */
 int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t record,
                                  struct nb_string stored);
 
-/* All records in a row, the slots of the twin too, for dumps and copies: equal weights have equal
- * bytes, whatever their history. Reading replaces the weights, and all of them count as changed; it
- * cannot be rolled back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the weights as they were. */
+/* Write and read all records in a row, and the slots of the twin, for dumps and copies. Equal
+ * weights have equal bytes, whatever their history. Reading replaces the weights, all of which
+ * count as changed; it cannot be rolled back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the
+ * weights as they were. */
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* What each feature adds to ln(P(best)/P(second)), as nb_explain of core/bayes/book/explain.h does;
- * the last row is the difference of the biases. Under the same locks as nb_stack_inputs and
- * nb_stack_score, all rows sum to log_scores[best] - log_scores[second]. `found` as there; `rows`
- * has room for size + 1. With `sums` (may be NULL) as nb_evidence_sum would multiply and add them
- * up, in the same pass. Returns 0 or NB_NO_MEMORY. */
+/* As nb_explain of core/bayes/book/explain.h: sets `rows` to what each feature adds to
+ * ln(P(best)/P(second)); the last row is the difference of the biases. Under the same locks as
+ * nb_stack_inputs and nb_stack_score, all rows sum to log_scores[best] - log_scores[second].
+ * `found` as in nb_explain; `rows` has room for size + 1. If `sums` is not NULL, the same pass does
+ * the work of nb_evidence_sum. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_stack_weights *weights, const struct nb_feature *features,
                      size_t size, const uint32_t *found, const struct nb_stack_inputs *inputs,

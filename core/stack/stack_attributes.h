@@ -4,15 +4,15 @@
  * attribute is a group of its own, beside those of the fields, with a weight of its own for each
  * expert. For core/stack/stack*.c and their tests; rules as in core/stack/stack.h.
  *
- * The formulas are those of a field, where T_v, T and V are the attribute's: so a category is one
- * feature, of which x_v is scale * e_v, a set or a text as many as it has values or words. That a
- * document has a value at all is no evidence. The total of all fields has none of it: one value
- * would vanish in it beside the words of a text. An attribute without a value in the document
- * adds nothing, and learns nothing.
+ * The formulas are those of a field, with T_v, T and V of the attribute. So a category is one
+ * feature, with x_v = scale * e_v; a set or a text has as many features as values or words. The
+ * mere presence of a value is no evidence. Attributes are not part of the total of all fields,
+ * because one value would vanish there beside the words of a text. An attribute without a value in
+ * the document adds nothing and learns nothing.
  *
- * A number has the reading of core/bayes/attribute/numbers.h with the expert's a, also when
- * nobody has seen it, by two Gaussians or by the bin that it lies in, as the settings say. Only the
- * stack has its evidence, not the twin: the weight of a single number would rest on few documents.
+ * A number, even one that no document has, is read as in core/bayes/attribute/numbers.h with the
+ * expert's a: by two Gaussians or by its bin, as the settings say. Only the stack uses this
+ * evidence, not the twin: the twin's weight of a single number would rest on few documents.
  *
  * Values are few, so there are no short cuts as for fields, and no sums are kept between documents.
  */
@@ -22,11 +22,11 @@
 #include "core/base/attribute.h"
 #include "core/stack/stack_private.h"
 
-/* An attribute that the document has values of, with what the weight of its evidence needs. */
+/* An attribute of which the document has values, with the counts that its evidence needs. */
 struct nb_present_attribute {
-    uint32_t number;   /* among those of the settings */
-    uint32_t features; /* n_f: of the document, unseen ones too */
-    uint32_t unique;   /* u_f: those that no other document has */
+    uint32_t number;   /* of the attribute in the settings */
+    uint32_t features; /* n_f: its features in the document, unseen ones too */
+    uint32_t unique;   /* u_f: those of them that no other document has */
 };
 
 /* Zero-initialize it. */
@@ -43,8 +43,8 @@ static inline void nb_present_attributes_empty(struct nb_present_attributes *pre
     present->count = 0;
 }
 
-/* Counts a feature of an attribute, which is part `part` of NB_FIELD_VALUE; `is_unique`: no other
- * document has it. Returns the attribute's place in the list. */
+/* Counts a feature in part `part` of NB_FIELD_VALUE for its attribute; `is_unique`: no other
+ * document has the feature. Returns the attribute's place in the list. */
 static inline uint32_t nb_present_attributes_add(struct nb_present_attributes *present,
                                                  unsigned part, bool is_unique)
 {
@@ -62,38 +62,39 @@ static inline uint32_t nb_present_attributes_add(struct nb_present_attributes *p
 
 struct nb_stack_value {
     uint64_t id;
-    uint32_t row;   /* NB_NO_ROW: nobody has seen it */
-    uint32_t place; /* of its attribute, in `present` */
-    /* It is evidence: a document other than the left-out one has it; or numbers that differ. */
+    uint32_t row;   /* NB_NO_ROW: no document has the value */
+    uint32_t place; /* place of its attribute in `present` */
+    /* The value is evidence: a document other than the left-out one has it; or it is a number, and
+     * numbers differ. */
     bool says;
 };
 
 struct nb_stack_attributes {
     struct nb_present_attributes present;
-    uint32_t experts;              /* as many as when `x` was computed */
+    uint32_t experts;              /* number of experts when `x` was computed */
     struct nb_stack_value *values; /* owned */
     size_t size, room;
-    double *x;       /* owned; [place][expert][label's place], as those of the fields */
+    double *x;       /* owned; [place][expert][label's place], as x of the fields */
     double *offsets; /* owned; [place][expert][column] */
-    double *r;       /* owned; of the twin: [value][column]; of two labels the first's */
+    double *r;       /* owned; for the twin: [value][column]; with two labels the first's */
     size_t x_room, offset_room, r_room;
-    const struct nb_numbers *numbers; /* borrowed, of the view; NULL: none is cut */
+    const struct nb_numbers *numbers; /* borrowed from the view; NULL: no number is cut */
 };
 
 void nb_stack_attributes_free(struct nb_stack_attributes **attributes);
 /* Forgets the document, if there was one. */
 void nb_stack_attributes_empty(struct nb_stack_inputs *inputs);
-/* Notes a feature of NB_FIELD_VALUE, whose row is `row` or NB_NO_ROW. Without memory the inputs
- * have failed. */
+/* Notes a feature of NB_FIELD_VALUE, whose row is `row` or NB_NO_ROW. Out of memory, it marks the
+ * inputs as failed. */
 void nb_stack_attributes_note(struct nb_stack_inputs *inputs, uint64_t id, uint32_t row,
                               bool is_unique);
-/* Computes what was noted, when the inputs of the fields and the twin's are there, to which it
- * adds. Returns 0 or NB_NO_MEMORY. */
+/* Computes the inputs of the noted values and adds to the twin's part. Call it after the inputs of
+ * the fields and of the twin are computed. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_attributes_put(const struct nb_stack_pass *p);
-/* Adds to the twin's part what nb_stack_attributes_put did, of two labels' inputs that were kept,
- * by the weights as they are now. */
+/* Adds to the twin's part what nb_stack_attributes_put added, by the present weights. For kept
+ * inputs of two labels. */
 void nb_stack_attributes_twin_again(const struct nb_stack_inputs *inputs);
-/* Makes room for the inputs of `count` attributes, for readers of stored ones. Returns 0 or
+/* Makes room for the inputs of `count` attributes, for code that reads stored inputs. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_stack_attributes_room(struct nb_stack_inputs *inputs, uint32_t count, unsigned experts);
 
@@ -106,15 +107,15 @@ static inline double *nb_stack_attribute_x(const struct nb_stack_inputs *inputs,
     return a->x + ((size_t)place * a->experts + e) * inputs->size;
 }
 
-/* x_w of the twin, of the features of the attribute at a place. */
+/* x_w of the twin for the features of the attribute at a place. */
 double nb_stack_attribute_share(const struct nb_stack_inputs *inputs, uint32_t place);
 
-/* r_v of an expert for the label at a place of the view, of a value that says something. */
+/* r_v of a value that is evidence, for an expert and the label at place `v` of the view. */
 double nb_stack_value_reading(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                               unsigned e, uint32_t v);
 
-/* The sum over the columns of e_v r_v, of a value that says something; the inputs were kept for a
- * twin. Errors as in struct nb_stack_evidence. */
+/* The sum of e_v r_v over the columns, for a value that is evidence; e_v are the errors of struct
+ * nb_stack_evidence. The inputs must have been kept for a twin. */
 double nb_stack_value_gradient(const struct nb_stack_inputs *inputs, size_t value);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * More than two labels: the evidence of a row, and the working data of a document while its rows
- * are read, one after the other, until it makes the inputs. For stack_many.c alone, whose function
- * for a row inlines all of it. Any thread; the model's read lock is held. A scratch belongs to the
- * inputs, and to one thread.
+ * are read one after the other, until the inputs are complete. For stack_many.c alone, whose
+ * function for a row inlines all of this. Any thread, under the model's read lock. A scratch
+ * belongs to the inputs, and to one thread.
  */
 #ifndef NB_CORE_STACK_STACK_MANY_H
 #define NB_CORE_STACK_STACK_MANY_H
@@ -13,7 +13,7 @@
 /* A key holds the field above D_w. */
 enum { NB_STACK_KEY_SHIFT = 56 };
 
-/* Features of a field that equally many documents have. */
+/* The features of a field that have the same D_w. */
 struct nb_stack_group {
     double gain; /* g */
     /* Sums over the groups before this one, which have larger gains: */
@@ -23,11 +23,11 @@ struct nb_stack_group {
 struct nb_stack_scratch {
     uint64_t *keys, *other; /* owned: field << NB_STACK_KEY_SHIFT | D_w, and as many to sort with */
     size_t key_count, key_room;
-    struct nb_stack_group *groups; /* owned; as many, and one for the sum of all */
+    struct nb_stack_group *groups; /* owned; room for one per key, and one for the sum of all */
     double *sums;  /* owned; [expert][field][label number], of the fields in `fields` */
-    double *gains; /* owned; of the row at hand, by label number */
+    double *gains; /* owned; of the row being read, by label number */
     size_t sum_room;
-    double *offsets; /* owned; as `sums`: without the document that is left out */
+    double *offsets; /* owned; laid out as `sums`: offsets without the left-out document */
     size_t offset_room;
     uint32_t fields;
 };
@@ -47,7 +47,7 @@ static inline double *nb_stack_many_sums(const struct nb_stack_pass *p, unsigned
     return p->inputs->scratch->sums + ((size_t)e * NB_FIELDS + field) * p->view->columns;
 }
 
-/* As nb_stack_power. The kind is a constant where it is called, so that loops have no branch. */
+/* As nb_stack_power. Callers pass a constant `kind`, so that their loops have no branch. */
 static inline __attribute__((always_inline)) double
 nb_stack_power_of(const struct nb_stack_reading *reading, enum nb_stack_power_kind kind, double r)
 {
@@ -58,8 +58,8 @@ nb_stack_power_of(const struct nb_stack_reading *reading, enum nb_stack_power_ki
 struct nb_stack_row_gains {
     const struct nb_stack_reading *reading;
     uint64_t all;
-    const double *logs; /* of all counts up to `all`; NULL: they are not all in the table */
-    double absent;      /* g_w */
+    const double *logs; /* of all counts up to `all`; NULL: not all are in the table */
+    double absent;      /* g_w: the gain of labels without the feature */
 };
 
 static inline struct nb_stack_row_gains
@@ -78,16 +78,16 @@ static inline double nb_stack_gain_of(const struct nb_stack_row_gains *g, uint32
                            : nb_stack_gain(g->reading, documents, g->all);
 }
 
-/* Where the cells of a row go. */
+/* Where the evidence of a row's cells is added. */
 struct nb_stack_target {
     const struct nb_stack_row_gains *gains;
     const double *offsets;
     double *sums;
-    uint32_t without; /* label of the document that is left out */
-    /* The twin's sums; NULL: without it, or with another expert. */
+    uint32_t without; /* label of the left-out document */
+    /* The twin's sums; NULL: there is no twin, or it reads another expert. */
     double *twin;
     double u;
-    /* The next cell that is kept; NULL: they are not. */
+    /* Where the next cell is kept; NULL: cells are not kept. */
     double *kept_gains;
     uint32_t *kept_labels;
 };
@@ -100,9 +100,9 @@ static inline struct nb_cell nb_stack_cell_without(const struct nb_stack_target 
     return cell;
 }
 
-/* Whether the cells of a row can be read without a check for each: they are a run, their logarithms
- * are in the table, and a left-out document, if any, is in the counts. *place is then the cell of
- * the left-out document, or the end of the run if there is none. */
+/* Tells whether the cells of a row can be read without a check for each: they are a run, their
+ * logarithms are in the table, and a left-out document, if any, is in the counts. *place is then
+ * the cell of the left-out document's label, or the end of the run if no document is left out. */
 static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
                               const struct nb_stack_target *t, uint32_t *place)
 {
@@ -116,10 +116,10 @@ static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
     return there && (*place == run->used || run[*place].d > 0);
 }
 
-/* Dense rows, which most labels have, and all rows in a model of few labels: the gains of all
- * labels in one array. */
+/* Dense rows: features that most labels have, and all features in a model of few labels. The gains
+ * of all labels are computed in one array. */
 
-/* Two numbers at a time. */
+/* Vectors of two numbers. */
 typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
 typedef int64_t pair_of_bits __attribute__((vector_size(16)));
 enum { PAIR = 2 };
@@ -139,7 +139,7 @@ static inline __attribute__((always_inline)) void put_gain_without(void *user, s
         t->sums[cell.label] = nb_stack_gain_of(t->gains, left.documents);
 }
 
-/* The gains of the cells of a run. */
+/* As put_gain, for the cells of a run. */
 static void put_gains(const struct nb_stack_target *t, const struct nb_spill *cells, size_t size)
 {
     const double *logs = t->gains->logs, *others = logs + t->gains->all;
@@ -233,8 +233,8 @@ static void add_twin_gains(const struct nb_stack_target *t, const double *restri
         twin[v] += t->u * (gains[v] - t->gains->absent);
 }
 
-/* Adds a dense row: computing all of its gains in one array costs less than corrections. Gains are
- * kept in this form. */
+/* Adds a dense row: computing all gains in one array costs less than correcting each cell. Kept
+ * gains have this form, too. */
 static void nb_stack_add_dense(const struct nb_stack_pass *p, struct nb_row row,
                                struct nb_stack_target *t)
 {
@@ -299,7 +299,7 @@ static inline __attribute__((always_inline)) void add_cell_any(void *user, struc
     add_cell(user, NB_POWER_ANY, cell);
 }
 
-/* `t` is copied, so that the loops have it in registers. */
+/* Adds each cell of a row. `t` is copied, so that the loops keep it in registers. */
 static void add_each(const struct nb_stack_pass *p, struct nb_row row, struct nb_stack_target *t)
 {
     struct nb_stack_target own = *t;
@@ -359,7 +359,7 @@ static void add_run_without(struct nb_stack_target *t, const struct nb_spill *ru
     add_run(t, run + place + 1, run->used - place - 1);
 }
 
-/* Adds the cells of a row to the sums of the target, and keeps them if the target says so. */
+/* Adds the cells of a row to the sums of the target, and keeps them if the target asks for it. */
 static void nb_stack_add_sparse(const struct nb_stack_pass *p, struct nb_row row,
                                 struct nb_stack_target *t)
 {

@@ -35,23 +35,24 @@ struct nb_stack_view {
      * second's are minus the first's, to the bit. With more there is a column for each label
      * number, and with less there is none. */
     uint32_t columns;
-    _Atomic uint32_t fields; /* 1u << field: whose offsets are there */
+    _Atomic uint32_t fields; /* bits 1u << field: fields whose offsets are computed */
     size_t offset_room;
     double *offsets; /* owned; [expert][field][column] */
     _Atomic bool has_numbers;
-    struct nb_numbers numbers; /* of settings that let numbers be cut; see nb_stack_numbers */
+    struct nb_numbers numbers; /* if the settings allow bins; see nb_stack_numbers */
 };
 
 struct nb_stack {
     struct nb_stack_settings settings;
-    struct nb_stack_reading *two, *many; /* owned; as many as the banks' sizes */
+    struct nb_stack_reading *two, *many; /* owned; one for each expert of the bank */
     /* As in core/bayes/book/score_view.h: the view changes under the mutex, and only when no reader
      * uses it, because the generation only changes when no reader has the model's lock. */
     pthread_mutex_t mutex;
     _Atomic uint64_t generation;
     struct nb_stack_view view;
     atomic_size_t view_bytes;
-    const struct nb_settings *cutting; /* borrowed: how numbers are cut; NULL: they are not */
+    const struct nb_settings
+        *cutting; /* borrowed: how to cut numbers into bins; NULL: not at all */
 };
 
 static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
@@ -66,7 +67,7 @@ static inline const struct nb_stack_reading *nb_stack_readings(const struct nb_s
     return labels <= 2 ? s->two : s->many;
 }
 
-/* h: the part of a label's score that its inputs move. */
+/* h of core/stack/stack.h: the factor of the inputs in a label's score. */
 static inline double nb_stack_half(uint32_t labels)
 {
     return labels == 2 ? 0.5 : 1.0;
@@ -77,8 +78,8 @@ static inline double nb_stack_log(const struct nb_stack_reading *r, uint64_t cou
     return nb_log_table_at(&r->logs, count);
 }
 
-/* The part of r_v that depends on the feature, which `documents` documents of the label have, and
- * `all` of all labels. */
+/* The part of r_v that depends on the feature. `documents` documents of the label have it, and
+ * `all` documents of all labels. */
 static inline double nb_stack_gain(const struct nb_stack_reading *reading, uint64_t documents,
                                    uint64_t all)
 {
@@ -101,27 +102,29 @@ static inline double nb_stack_power(const struct nb_stack_reading *reading, doub
     return copysign(pow(fabs(r), reading->power), r);
 }
 
-/* The view of the model's counts as they are, without offsets. Returns 0 or NB_NO_MEMORY. */
+/* Sets *view to the view of the model's current counts, without offsets. Returns 0 or NB_NO_MEMORY.
+ */
 int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
                   const struct nb_stack_view **view);
 /* Computes the offsets of a field unless they exist. They are computed on demand: a document has
  * few fields, and a thousand labels need a thousand logarithms in each. */
 void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
 
-/* Sets *numbers to the model's numbers in bins, for the latest view; NULL if the settings allow no
- * bins. They are made for the first document that has a number. Returns 0 or NB_NO_MEMORY. */
+/* Sets *numbers to the model's numbers in bins, for the latest view; to NULL if the settings allow
+ * no bins. The bins are made when the first document with a number asks. Returns 0 or NB_NO_MEMORY.
+ */
 int nb_stack_numbers(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_numbers **numbers);
 
 /* The part of the counts that belongs to a left-out document. */
 struct nb_stack_without {
     uint32_t label;
-    uint32_t features[NB_FIELDS]; /* n_f: of the document */
-    uint32_t unique[NB_FIELDS];   /* u_f: those of them that no other document has */
+    uint32_t features[NB_FIELDS]; /* n_f: features of the document */
+    uint32_t unique[NB_FIELDS];   /* u_f: those that no other document has */
 };
 
-/* A difference of counts. Below 0 only if the document is not in the counts any more: a reader's
- * snapshot may be older than they are. */
+/* The difference of two counts, at least 0. It could be below 0 only if the counts no longer
+ * contain the document: a reader's snapshot may be older than the counts. */
 static inline uint64_t nb_stack_less(uint64_t count, uint64_t out)
 {
     return count > out ? count - out : 0;
@@ -144,8 +147,8 @@ static inline struct nb_stack_taken nb_stack_taken(const struct nb_stack_without
 /* Returns the number of attributes that have a value in the document. */
 uint32_t nb_stack_attribute_count(const struct nb_stack_inputs *inputs);
 
-/* The offsets of one field for one expert, for every column. `sum` is a field, or
- * another part of the model with presences and a vocabulary. */
+/* Computes the offsets of one field for one expert, for every column. `sum` is a field, or another
+ * range that nb_model_presences and nb_model_vocabulary accept. */
 void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
                           struct nb_stack_taken taken, unsigned sum, double smoothing,
                           double *offsets);
@@ -160,10 +163,11 @@ static inline const double *nb_stack_offsets(struct nb_stack *stack, const struc
     return view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns;
 }
 
-/* Makes room for so many labels; what is in the inputs may be lost. Returns 0 or NB_NO_MEMORY. */
+/* Makes room for so many labels; the contents of the inputs may be lost. Returns 0 or NB_NO_MEMORY.
+ */
 int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels);
 
-/* ---- a document on its way into the inputs --------------------------------------------------- */
+/* ---- the pass over a document ---------------------------------------------------------------- */
 
 /* With two labels: a feature that some document other than the left-out one has. */
 struct nb_stack_noted {
@@ -171,12 +175,12 @@ struct nb_stack_noted {
     uint64_t id;
 };
 
-/* The evidence of a noted feature for the first label; for the second it is the negative, to the
- * bit. An explanation reads it again. */
+/* The evidence of a noted feature for the first label; that for the second is its negative, to the
+ * bit. Explanations read it. */
 struct nb_stack_said {
-    double e[NB_STACK_EXPERTS]; /* 0 of experts that are not in use */
-    double r;                   /* of the last one in use */
-    uint64_t place;             /* in the bag */
+    double e[NB_STACK_EXPERTS]; /* 0 for experts not in use */
+    double r;                   /* of the last expert in use */
+    uint64_t place;             /* of the feature in the bag */
 };
 
 struct nb_stack_pass {
@@ -186,12 +190,12 @@ struct nb_stack_pass {
     const struct nb_stack_reading *readings;
     unsigned experts;
     bool are_roots;  /* with two labels: two experts, both of power 1.5 */
-    bool is_summed;  /* with two labels: nothing is left for nb_stack_two_finish */
-    bool is_of_rows; /* with two labels: nobody will ask for an explanation */
+    bool is_summed;  /* with two labels: nb_stack_two_finish has nothing left to do */
+    bool is_of_rows; /* with two labels: no explanation will be requested */
     struct nb_stack_inputs *inputs;
     const struct nb_stack_without *without; /* NULL: no document is left out */
     const double *offsets;                  /* with two labels: [expert][field] */
-    struct nb_stack_evidence *twin;         /* NULL: without a twin */
+    struct nb_stack_evidence *twin;         /* NULL: there is no twin */
 };
 
 /* Prefetch distances. A row's first cells are prefetched half way between the prefetch of the row
@@ -238,38 +242,39 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets
  * without it. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
-/* Notes a feature that D_w = `all` documents have, without the left-out one, and adds the
- * difference that its cells make over cells of 0. */
+/* Notes a feature that D_w = `all` documents have, not counting the left-out one, and adds what its
+ * cells contribute beyond cells of 0. */
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        uint64_t all);
-/* Adds what the noted features add to every label when all their cells are 0, and puts the sums
- * into the inputs (core/stack/stack_many.c). */
+/* Adds what the noted features would contribute to every label if all their cells were 0, and puts
+ * the sums into the inputs (core/stack/stack_many.c). */
 void nb_stack_many_finish(const struct nb_stack_pass *p);
 
-/* 1 / n^length times scale; 0 for no features. */
+/* Returns scale / features^length; 0 without features. */
 static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t features)
 {
     return features == 0 ? 0 : s->scale / pow((double)features, s->length);
 }
 
-/* ---- weights: where each lies ---------------------------------------------------------------- */
+/* ---- weights: places ------------------------------------------------------------------------- */
 
 /* A set holds the weights of one expert of a bank, one for each group, and its loss. Every weight
- * has two places: its value, and the sum of the squares of its gradients. The biases of an expert
- * have a vector of their own, two places a label, so that a label costs nothing where it has no
- * bias. */
+ * has two places: its value, and the sum of its squared gradients. The biases of each expert are a
+ * vector of their own, with two places for each label, so that a label without a bias there costs
+ * nothing. */
 enum {
-    NB_STACK_SETS = 2 * NB_STACK_EXPERTS, /* those for two labels, then those for more */
+    NB_STACK_SETS = 2 * NB_STACK_EXPERTS, /* sets for two labels, then sets for more */
     NB_STACK_LOSS = NB_STACK_GROUPS,      /* the column of L_e; its second place is 0 */
     NB_STACK_COLUMNS = NB_STACK_GROUPS + 1,
     NB_STACK_SHARED = NB_STACK_SETS * NB_STACK_COLUMNS * 2
 };
 
-/* How the stored weights are laid out, as the head record says. */
+/* The layout of stored weights, from the head record. */
 struct nb_stack_layout {
-    uint32_t sets, columns; /* of the stored form; 0: no head has been read */
-    bool is_ours;
-    uint32_t *set_of, *column_of; /* owned; our number, or UINT32_MAX: unknown to this program */
+    uint32_t sets, columns; /* numbers in the stored form; 0: no head has been read */
+    bool is_ours;           /* the layout is that of this program */
+    /* Owned; by stored number, this program's number of the set or column; UINT32_MAX: unknown. */
+    uint32_t *set_of, *column_of;
 };
 
 struct nb_stack_weights {
@@ -278,19 +283,19 @@ struct nb_stack_weights {
     struct nb_stack_settings settings;
     struct nb_weights shared;                   /* NB_STACK_SHARED places; see nb_stack_place */
     struct nb_weights biases[NB_STACK_EXPERTS]; /* see nb_stack_bias_place */
-    struct nb_weights order;                    /* the owner's; see nb_stack_weights_order */
-    struct nb_weights twin;                     /* the places of enum nb_stack_twin_place */
-    struct nb_weights twin_biases;              /* d, as biases */
+    struct nb_weights order;                    /* see nb_stack_weights_order */
+    struct nb_weights twin;                     /* places: enum nb_stack_twin_place */
+    struct nb_weights twin_biases;              /* d; places as in `biases` */
     struct nb_weights attributes;               /* see nb_stack_attribute_place */
     struct nb_slots slots;                      /* u */
-    bool head_changed;                          /* the head record is not stored as it is */
-    uint32_t stored_ranges;                     /* of `shared`, seen while reading */
-    struct nb_stack_layout layout;              /* of what is being read */
-    struct nb_scores scratch;                   /* the writer's */
+    bool head_changed;                          /* the head record differs from the stored one */
+    uint32_t stored_ranges;                     /* number of stored ranges of `shared` */
+    struct nb_stack_layout layout;              /* of the stored weights being read */
+    struct nb_scores scratch;                   /* for the writer */
 };
 
-/* The vectors of weights, in the order in which they are stored: shared, biases, order, those of
- * the twin, attributes. */
+/* The vectors of weights, in the order in which they are stored: `shared`, `biases`, `order`,
+ * `twin`, `twin_biases`, `attributes`. */
 enum {
     NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS,
     NB_STACK_VECTOR_TWIN,
@@ -336,17 +341,16 @@ static inline double nb_stack_bias(const struct nb_stack_weights *w, uint32_t la
     return nb_weights_at(&w->biases[e], nb_stack_bias_place(label));
 }
 
-/* The place of an attribute's weight in `attributes`, which has what is learned: the weight less
- * its start value. So an attribute that is new needs no place. The sum of its squares follows it.
- */
-enum { NB_STACK_ATTRIBUTE_PLACES = NB_STACK_SETS * 2 /* of each */ };
+/* The place of an attribute's weight in `attributes`. The value there is the weight minus its start
+ * value, so that a new attribute needs no place. The sum of its squared gradients follows it. */
+enum { NB_STACK_ATTRIBUTE_PLACES = NB_STACK_SETS * 2 /* of each attribute */ };
 static inline size_t nb_stack_attribute_place(uint32_t attribute, unsigned set)
 {
     return ((size_t)attribute * NB_STACK_SETS + set) * 2;
 }
 
-/* Returns the weight of an attribute. Its start value is that of a document with nothing else: the
- * evidence counts as that of a field and of all fields together. */
+/* Returns the weight of an attribute. It starts as if the attribute were the only field of the
+ * document: its evidence counts both for a field and for all fields together. */
 static inline double nb_stack_attribute_weight(const struct nb_stack_weights *w, uint32_t attribute,
                                                uint32_t labels, unsigned e)
 {
@@ -359,13 +363,14 @@ static inline double nb_stack_attribute_weight(const struct nb_stack_weights *w,
  * for inputs->size numbers. */
 void nb_stack_base_scores(const struct nb_stack_weights *weights,
                           const struct nb_stack_inputs *inputs, double *scores, double *one);
-/* Whether the inputs do not fit the weights: they were read, and are of other settings. */
+/* Whether the inputs do not fit the weights, because they were read from a store and made with
+ * other settings. */
 bool nb_stack_is_of_other_settings(const struct nb_stack_weights *weights,
                                    const struct nb_stack_inputs *inputs);
 
 /* ---- the twin -------------------------------------------------------------------------------- */
 
-/* The places of its vector: c and the sum of its squared gradients, L0, L1. */
+/* The places of the twin's vector: c and the sum of its squared gradients, L0, L1. */
 enum nb_stack_twin_place {
     NB_STACK_SHARPNESS,
     NB_STACK_SHARPNESS_SQUARES,
@@ -394,34 +399,34 @@ static inline double nb_stack_twin_bias_of(const struct nb_stack_weights *weight
     return nb_weights_at(&weights->twin_biases, nb_stack_bias_place(label));
 }
 
-/* d of the label in this place of `labels`, which are `size`. */
+/* d of the label at this place of the `size` labels. */
 static inline double nb_stack_twin_bias(const struct nb_stack_weights *weights,
                                         const uint32_t *labels, size_t size, size_t place)
 {
     if (size == 2 && place == 0)
-        return 0; /* the column is the second's */
+        return 0; /* the one column belongs to the second label */
     return nb_stack_twin_bias_of(weights, labels[place]);
 }
 
-/* nb_stack_twin_take replaces the twin of `weights`, whose lock is held for writing, by that of
- * `from`, which has no slots afterwards; it can be rolled back. nb_stack_twin_room must have made
- * room before, without the lock. Both return 0 or NB_NO_MEMORY, and then nothing was
- * changed. */
+/* nb_stack_twin_take replaces the twin of `weights`, whose lock the caller holds for writing, by
+ * the twin of `from`, which has no slots afterwards; this can be rolled back. Call
+ * nb_stack_twin_room before, without the lock, to make room. Both return 0, or NB_NO_MEMORY with
+ * nothing changed. */
 int nb_stack_twin_room(struct nb_stack_weights *weights, const struct nb_stack_weights *from);
 int nb_stack_twin_take(struct nb_stack_weights *weights, struct nb_stack_weights *from);
 
-/* Sets the trust in each expert in use; it sums to 1. */
+/* Sets the trust in each expert in use; the trusts sum to 1. */
 void nb_stack_trust(const struct nb_stack_weights *weights, uint32_t labels,
                     double trust[NB_STACK_EXPERTS]);
 
 /* ---- weights of several models --------------------------------------------------------------- */
 
-/* The weights of a model, or of a model and its parents together (core/stack/blend.h), for so many
- * labels. */
+/* The weights of a model, or of a model and its parents together (core/stack/blend.h), for a given
+ * number of labels. */
 struct nb_stack_mix {
     double groups[NB_STACK_EXPERTS][NB_STACK_GROUPS];
     double trust[NB_STACK_EXPERTS];
-    double stack, twin; /* factors of both scores; without a twin 1 and 0 */
+    double stack, twin; /* factors of s and t; 1 and 0 without a twin */
 };
 
 /* Adds the weights of a model, times its share in the mix. */
@@ -433,25 +438,25 @@ struct nb_stack_worth {
     double stack[NB_STACK_EXPERTS][NB_FIELDS], twin[NB_FIELDS];
 };
 
-/* `features`: of the document, by group; `attributes`: how many have a value in it. */
+/* `features`: number in the document, by group; `attributes`: how many have a value there. */
 void nb_stack_put_worth(const struct nb_stack_mix *mix, const struct nb_stack_settings *settings,
                         const uint32_t features[NB_STACK_GROUPS], uint32_t attributes,
                         uint32_t labels, struct nb_stack_worth *worth);
 
-/* One label against all others together, by the bank for two labels: what a document says for it.
+/* The evidence of a document for one label against all others together, by the bank for two labels.
  */
 struct nb_stack_against {
     double offsets[NB_STACK_EXPERTS][NB_FIELDS];
     double x[NB_STACK_EXPERTS][NB_FIELDS]; /* sums of e */
     double twin[NB_FIELDS];                /* sums of u times r */
-    double attributes;                     /* what these add to the sum of the experts */
-    double twin_of_attributes;             /* and to t */
+    double attributes;                     /* what attributes add to the sum of the experts */
+    double twin_of_attributes;             /* what attributes add to t */
     uint32_t attribute_count;
     uint32_t features[NB_STACK_GROUPS];
 };
 
-/* Returns the log-odds, given the differences of the biases of both labels, those of the experts
- * already times their trust. */
+/* Returns the log-odds. `bias` is the difference of the biases of both labels, summed over the
+ * experts times their trust; `twin_bias` is that of the twin. */
 double nb_stack_against_odds(const struct nb_stack_against *against, const struct nb_stack_mix *mix,
                              const struct nb_stack_settings *settings, double bias,
                              double twin_bias);
