@@ -21,7 +21,7 @@ struct nb_stack_group {
 };
 
 struct nb_stack_scratch {
-    uint64_t *keys, *other; /* owned: field << NB_STACK_KEY_SHIFT | D_w, and as many to sort with */
+    uint64_t *keys, *other; /* owned: field << NB_STACK_KEY_SHIFT | D_w, and a buffer for sorting */
     size_t key_count, key_room;
     struct nb_stack_group *groups; /* owned; room for one per key, and one for the sum of all */
     double *sums;  /* owned; [expert][field][label number], of the fields in `fields` */

@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Values of attributes by the book: CLASSIFY-NEW-INSTANCE (Mitchell 1997, section 6.9) adds ln
- * P(a|v) for each attribute of which the document has a value. Each has a vocabulary of its own,
- * that of the values seen; b is what the estimate adds to counts (core/bayes/book/estimate.h),
- * here one number:
+ * P(a|v) for each attribute of which the document has a value. Each attribute has its own
+ * vocabulary of values seen. b is what the estimate adds to counts (core/bayes/book/estimate.h); in
+ * these formulas it is one number:
  *
  * - a category is drawn once: P(m|v) = (n_mv + b) / (n_v + b values), where n_v is the number of
  * the label's documents that have a value of the attribute;
  * - a set is a Bernoulli for each value seen: P(m|v) = (d_mv + b) / (D_v + 2b), where D_v is the
- *   number of the label's documents that have a set there, be it empty;
- * - a number has a Gaussian of each label, whatever the event model and the estimate are, and says
- *   nothing where all numbers that were learned are equal; or it is cut into bins, which are values
- *   of a category (core/bayes/attribute/numbers.h);
- * - a text has the event model of the settings. With the Bernoulli model it is as a set.
+ *   number of the label's documents that have a set there, even an empty one;
+ * - a number has a Gaussian for each label, with any event model and estimate, and is no evidence
+ * if all learned numbers are equal; or it is cut into bins, which are values of a category
+ *   (core/bayes/attribute/numbers.h);
+ * - a text follows the event model of the settings. With the Bernoulli model it is like a set.
  *
- * A smoothing of each label has a b_v of its own; one of alpha and beta adds these to what a set
- * has and lacks, and alpha elsewhere; the m-estimate adds m p, and m below, where p is 1 / values
- * (of a set 1 / 2), or the value's share of the attribute's counts of all labels. With a number of
- * each value b is b_m above, and below the sum over all values seen (of a set 2 b_m): the Dirichlet
- * prior in full. Of the m-estimate with p from a parent (core/stack/blend.h) p is Laplace's
- * estimate from the parent's counts of the attribute, of all labels together: (n'_m + 1) / (n' +
- * values' + 1), of a set (d'_m + 1) / (D' + 2), and where the parent has none 1 / values; of bins 1
- * / bins.
+ * A smoothing by label gives each label its own b_v. Smoothing by alpha and beta adds alpha to the
+ * documents whose set has the value and beta to those whose set lacks it; elsewhere b is alpha. The
+ * m-estimate adds m p to the numerator and m to the denominator; p is 1 / values (for a set 1 / 2),
+ * or the value's share of the attribute's counts in all labels. If each value has its own number,
+ * b_m is added to the numerator and the sum over all values seen (for a set 2 b_m) to the
+ * denominator: the full Dirichlet prior. In the m-estimate with p from a parent
+ * (core/stack/blend.h) p is Laplace's estimate from the parent's counts of the attribute in all
+ * labels together: (n'_m + 1) / (n' + values' + 1), for a set (d'_m + 1) / (D' + 2); 1 / values if
+ * the parent has no counts; for bins 1 / bins.
  *
  * The complement model takes the counts of all other labels, except for sets and numbers. An
  * attribute without a value in the document adds nothing, and learning counts nothing for it.
  *
- * With "structure": "tan" a category has another one as its parent (core/bayes/attribute/tree.h;
- * bins of numbers are categories): given the parent's value y it is P(m|yv) = (n_myv + b) / (n_yv +
- * b values), of documents that have both. Where the document lacks the parent's value, or no
- * document has that value, it is P(m|v) as above.
+ * With "structure": "tan" a category has another category as its parent
+ * (core/bayes/attribute/tree.h; bins of numbers are categories). Given the parent's value y, its
+ * probability is P(m|yv) = (n_myv + b) / (n_yv + b values), from documents that have both. If the
+ * document has no value of the parent, or no learned document has that value, it is P(m|v) as
+ * above.
  *
- * Threads: one makes the scores anew; any number reads them, under the model's read lock.
+ * Threads: one thread makes the scores; any number read them, under the model's read lock.
  */
 #ifndef NB_CORE_BAYES_ATTRIBUTE_ATTRIBUTE_SCORES_H
 #define NB_CORE_BAYES_ATTRIBUTE_ATTRIBUTE_SCORES_H
@@ -41,18 +43,18 @@
 #include "core/bayes/book/estimate.h"
 #include "core/counts/counts.h"
 
-/* Addends of the estimate for values that have a smoothing of their own: a Dirichlet
- * prior with one parameter for each value of a category, or Beta(a, a) with an a of each value of a
- * set (core/bayes/settings/smoothing.h). Pure functions, under the model's read lock. */
+/* Values may have a smoothing of their own: a Dirichlet prior with one parameter for each value of
+ * a category, or Beta(a, a) with its own a for each value of a set
+ * (core/bayes/settings/smoothing.h). Pure functions, under the model's read lock. */
 
 /* Counts and addends of an attribute and a label. */
 struct nb_attribute_label {
     uint64_t documents;         /* D_v */
-    struct nb_addends addends;  /* of each value, unless they differ by value */
-    double added;               /* to n_v, or to D_v */
-    uint64_t sum;               /* n_v; with the binary model that of the documents of each value */
-    double ends;                /* ln of the denominator of an estimate, 0 where it is 0 */
-    struct nb_log_product none; /* Bernoulli: of a document that has a set with no known value */
+    struct nb_addends addends;  /* for every value, unless they differ by value */
+    double added;               /* what is added to n_v, or to D_v */
+    uint64_t sum;               /* n_v; with the binary model the sum of d_mv over the values */
+    double ends;                /* ln of the denominator of an estimate; 0 if that is 0 */
+    struct nb_log_product none; /* Bernoulli: of a document whose set has no known value */
 };
 
 struct nb_attribute_counts {
@@ -60,27 +62,27 @@ struct nb_attribute_counts {
     uint64_t vocabulary;
     uint64_t sum;       /* n_v of all labels */
     uint64_t documents; /* D_v of all labels */
-    bool has_addends;   /* its values have addends of their own (attribute_scores.h) */
-    double pool_sum;    /* denominator of the parent's p_m; 0: no counts */
+    bool has_addends;   /* each value has its own addends */
+    double pool_sum;    /* denominator of the parent's p_m; 0: it has no counts */
 };
 
 /* All zeros: there are no attributes. */
 struct nb_attribute_scores {
-    size_t count;    /* of attributes */
-    uint32_t size;   /* of labels: those that have documents, in the order of their names */
-    double by_value; /* m of the m-estimate by shares, whose addends differ by value; else 0 */
+    size_t count;                /* of attributes */
+    uint32_t size;               /* of labels with documents, in the order of their names */
+    double by_value;             /* m of an m-estimate whose addends differ by value; else 0 */
     const struct nb_model *pool; /* borrowed: the counts that give p; NULL: the model's own */
     uint32_t *names;             /* label numbers; owned */
     struct nb_attribute_counts *counts; /* by attribute; owned */
     struct nb_attribute_label *labels;  /* [attribute * size + place]; owned */
     size_t room;                        /* of `labels` */
     const struct nb_settings *settings; /* borrowed */
-    struct nb_numbers numbers;          /* of the attributes that are numbers */
+    struct nb_numbers numbers;          /* evidence of numeric attributes */
     struct nb_tree *tree;               /* owned; NULL: no category depends on another one */
 };
 
-/* Makes the scores of the model's counts as they are; `settings` must stay. `pool`: the counts of
- * the parent, where the smoothing is {"m", "p": "parent"}, or NULL. Does nothing for models
+/* Makes the scores from the model's current counts; `settings` must outlive them. `pool`: the
+ * counts of the parent if the smoothing is {"m", "p": "parent"}, or NULL. Does nothing for models
  * without attributes; with sets it walks over all rows. Returns 0 or NB_NO_MEMORY. */
 int nb_attribute_scores_make(struct nb_attribute_scores *scores, const struct nb_settings *settings,
                              const struct nb_model *model, const struct nb_model *pool);
@@ -88,7 +90,7 @@ void nb_attribute_scores_deinit(struct nb_attribute_scores *scores);
 size_t nb_attribute_scores_memory(const struct nb_attribute_scores *scores);
 
 /* Whether a feature of NB_FIELD_VALUE is evidence: a known value, or the presence of a set. `row`
- * is its row, or that of none. */
+ * is its row, or one without counts (nb_model_row_or_none). */
 bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb_feature *feature,
                        struct nb_row row);
 
@@ -104,8 +106,8 @@ struct nb_factor nb_attribute_value_given(const struct nb_attribute_scores *scor
                                           const struct nb_model *model, uint32_t value,
                                           uint32_t given, uint32_t place);
 
-/* What the presence of a set adds for the label at `place`, as if it had none of the known values.
- * `id` is that of the feature for the set's presence. */
+/* What the presence of a set adds for the label at `place`, as if the set had none of the known
+ * values. `id` is the feature for the set's presence. */
 struct nb_log_product nb_attribute_presence(const struct nb_attribute_scores *scores, uint64_t id,
                                             uint32_t place);
 
@@ -119,8 +121,9 @@ struct nb_addends nb_attribute_addends(const struct nb_attribute_scores *scores,
                                        const struct nb_model *model, struct nb_row row,
                                        uint32_t place);
 
-/* How telling a value is for the label at `place`: ln of its estimate less that for all other
- * labels together; infinite where one of them is 0. Returns 0 if the row holds no value in use. */
+/* Returns how telling a value is for the label at `place`: ln of its estimate minus ln of its
+ * estimate for all other labels together; infinite if one estimate is 0. Returns 0 if the row holds
+ * no value in use. */
 double nb_attribute_evidence(const struct nb_attribute_scores *scores, const struct nb_model *model,
                              struct nb_row row, uint32_t place);
 

@@ -2,14 +2,14 @@
  *
  * The numbers of an attribute cut into bins, each of which is then a category.
  *
- * Of n numbers the bins are sqrt(n), rounded down, at least 2 and at most NB_BINS_MOST, so that
- * there are more and fuller ones as documents come (Yang and Webb 2001, proportional k-interval
- * discretization). They are cut at quantiles that see the labels: of the distribution in which each
- * label that has numbers weighs the same, so that a rare label is not lost in one bin. With w(x)
- * the mean over these labels of the share of x in the label's numbers, and W(x) that of all numbers
- * below x, x is in bin floor(B (W(x) + w(x) / 2)). Equal numbers are in one bin; empty bins
- * are dropped. The border between two bins is half-way between their nearest numbers, and
- * belongs to the lower one. All of it is a function of the counts alone.
+ * n numbers make sqrt(n) bins, rounded down, at least 2 and at most NB_BINS_MOST, so that with more
+ * documents there are more and fuller bins (Yang and Webb 2001, proportional k-interval
+ * discretization). The cuts are quantiles of the distribution in which each label that has numbers
+ * weighs the same, so that a rare label is not lost in one bin. Let w(x) be the share of x in a
+ * label's numbers, averaged over these labels, and W(x) the sum of w over all numbers below x. Then
+ * x is in bin floor(B (W(x) + w(x) / 2)) of B. Equal numbers are in one bin; empty bins are
+ * dropped. The border between two bins is half-way between their nearest numbers, and belongs to
+ * the lower bin. The bins are a function of the counts alone.
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h.
  */
@@ -20,37 +20,37 @@
 #include "core/bayes/book/estimate.h"
 #include "core/counts/counts.h"
 
-/* A Gaussian of the numbers that the documents of a label have of an attribute: the naive Bayes
- * classifier of Mitchell 1997, section 6.9, with a density for each continuous attribute (John and
- * Langley 1995). Pure functions; any thread.
+/* The Gaussian of an attribute's numbers in the documents of a label: the naive Bayes classifier of
+ * Mitchell 1997, section 6.9, with a density for each continuous attribute (John and Langley 1995).
+ * Pure functions; any thread.
  *
- * Mean and variance are those of the label's numbers, the variance with the count below it (the
+ * Mean and variance are those of the label's numbers; the variance is divided by their count (the
  * maximum of the likelihood). As in scikit-learn's GaussianNB a small number is added to every
  * variance, 1e-9 of the largest variance that any attribute has over all labels, so that none is 0.
- * What GaussianNB leaves open: a label with one number has its mean, and the variance of the
- * numbers of all labels; one without any has the mean and the variance of all. */
+ * GaussianNB leaves two cases open: a label with one number has that mean, and the variance of the
+ * numbers of all labels; a label without numbers has the mean and the variance of all. */
 #define NB_VARIANCE_SMOOTHING 1e-9
 
 struct nb_gaussian {
-    struct nb_moments moments; /* of the numbers that the mean is of: at least one */
-    double variance;           /* with what is added to it: above 0 */
+    struct nb_moments moments; /* of the numbers that give the mean: at least one */
+    double variance;           /* including what is added to it: above 0 */
     double log_height;         /* ln of the density at the mean */
 };
 
-/* Returns the Gaussian of the numbers `own`, a part of `all`, which has at least one. `added`,
- * above 0, is added to the variance. */
+/* Returns the Gaussian of the numbers `own`, a part of `all`; `all` has at least one number.
+ * `added`, above 0, is added to the variance. */
 struct nb_gaussian nb_gaussian_of(const struct nb_moments *own, const struct nb_moments *all,
                                   double added);
 
 /* ln of the density at a number (nb_decimal_fixed). */
 double nb_gaussian_log(const struct nb_gaussian *gaussian, nb_int128 fixed);
 
-/* The numbers that documents of a model have, in order, and how many documents of each label have
- * each: what bins are cut from (core/bayes/attribute/bins.h).
+/* The sorted numbers in the documents of a model, and how many documents of each label have each
+ * number. Bins are cut from this list.
  *
- * The order outlives the counts that it was made for: a new number is inserted at its place. All
- * numbers are collected and sorted again only when rows of the model were dropped or renamed. The
- * document counts of the numbers are read whenever the model's counts have changed.
+ * The order is kept when counts change: a new number is inserted at its place. All numbers are
+ * collected and sorted again only when rows of the model were dropped or renamed. The document
+ * counts of the numbers are read whenever the model's counts have changed.
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h. */
 struct nb_number_row {
@@ -64,12 +64,12 @@ struct nb_number_cell {
     uint32_t documents;
 };
 
-/* All zeros: of no model. */
+/* All zeros: an empty list. */
 struct nb_number_list {
-    struct nb_number_row *rows; /* by attribute, then by number; owned, as all that follow */
-    size_t *begin;              /* count + 1: the cells of a number are from here on, by place */
+    struct nb_number_row *rows; /* by attribute, then by number; owned, as all arrays here */
+    size_t *begin; /* count + 1: where the cells of each number begin; cells by place */
     struct nb_number_cell *cells;
-    uint32_t *places; /* of the labels, by their numbers */
+    uint32_t *places; /* by label number */
     size_t count, row_room, begin_room, cell_room, place_room;
     uint32_t seen; /* rows of the model below this are in the list, if they are numbers */
     uint64_t renames;
@@ -84,7 +84,7 @@ struct nb_number_span {
 };
 
 void nb_number_list_deinit(struct nb_number_list *list);
-/* Brings the list up to date, with places for labels of these numbers in the model. Returns 0 or
+/* Brings the list up to date. Label number names[i] of the model gets place i. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_number_list_make(struct nb_number_list *list, const struct nb_model *model,
                         const uint32_t *names, uint32_t size);
@@ -94,17 +94,17 @@ struct nb_number_span nb_number_list_span(const struct nb_number_list *list, siz
 
 enum { NB_BINS_MOST = 64 };
 
-/* All zeros: there are none. */
+/* All zeros: no bins. */
 struct nb_bins {
     size_t count;
     uint32_t size;    /* of labels */
-    nb_int128 *ends;  /* of each bin but the last, twice the border above it; owned */
-    uint64_t *counts; /* [bin * (size + 1) + place]: documents, of all labels at `size`; owned */
-    uint64_t *sums;   /* of a label, by place; owned */
-    uint64_t sum;     /* of all */
+    nb_int128 *ends;  /* for each bin but the last, twice its upper border; owned */
+    uint64_t *counts; /* documents, at bin * (size + 1) + place; place `size`: all labels; owned */
+    uint64_t *sums;   /* documents of a label, by place; owned */
+    uint64_t sum;     /* documents of all labels */
 };
 
-/* Cuts numbers for so many labels. Returns 0 or NB_NO_MEMORY. In time of documents. */
+/* Cuts numbers for `size` labels, in time linear in the documents. Returns 0 or NB_NO_MEMORY. */
 int nb_bins_make(struct nb_bins *bins, uint32_t size, const struct nb_number_span *numbers);
 void nb_bins_deinit(struct nb_bins *bins);
 
@@ -119,13 +119,13 @@ struct nb_bin_counts {
 
 struct nb_bin_counts nb_bin_counts_of(const struct nb_bins *bins, size_t bin, uint32_t place);
 
-/* What the settings' estimate and smoothing add to the counts of a bin, and to their sum, for a
- * label of this name. */
+/* Returns what the settings' estimate and smoothing add to the counts of a bin, and sets *added to
+ * what they add to the sum, for the label with this name. */
 struct nb_addends nb_bin_addends(const struct nb_settings *settings, const char *label,
                                  struct nb_bin_counts counts, double *added);
 
-/* Returns a bin's factor for a label of this name, as for a category: by the settings' estimate and
- * smoothing, and with the complement model from the other labels' counts. */
+/* Returns a bin's factor for the label with this name, as for a category: by the settings' estimate
+ * and smoothing; with the complement model, from the other labels' counts. */
 struct nb_factor nb_bin_factor(const struct nb_settings *settings, const char *label,
                                struct nb_bin_counts counts);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The attributes of a model that are numbers, and the evidence of a number for each label. By the
+ * The numeric attributes of a model, and the evidence of a number for each label. Depending on the
  * setting `number` the evidence is
  *
  * - the logarithm of its density under a Gaussian of the label's numbers (bins.h), also if no
  *   document had this number;
- * - that of the estimate of the bin that it lies in, of bins as the values of a category (bins.h);
+ * - the logarithm of the estimate for its bin, where bins are values of a category (bins.h);
  * - or the better predictor of the two (auto): the one with the smaller mean log-loss over the
- * documents that have a number, where each is predicted from its number alone by the numbers of all
- * others (leave-one-out). A label's prior there is its share of these others; documents of labels
- * with one number are passed over; the borders of bins, and what is added to variances, stay those
- * of all. Of more than 512 different numbers only 512 are left out: in their order
- * they are cut into so many groups of the same size, and one number of each, drawn by the place of
- * the group, stands for it. On a tie the Gaussian is taken. So the choice is a function of the
- * counts and the settings, and the same after a replay, on another node and after --rebuild.
+ * documents that have a number. Each document is predicted from its number alone by the numbers of
+ * all others (leave-one-out). A label's prior is its share of these others; documents of labels
+ * with one number are skipped; the borders of bins, and what is added to variances, stay those of
+ * all documents. If there are more than 512 different numbers, only 512 are left out: the sorted
+ * numbers are cut into 512 groups of the same size, and one number of each group, drawn by the
+ * place of the group, stands for it. A tie goes to the Gaussian. So the choice is a function of the
+ * counts and the settings, and is the same after a replay, on another node and after --rebuild.
  *
- * Gaussians follow from sums; for bins the different numbers are walked over once for each
- * generation of the counts, in their order (bins.h).
+ * Gaussians follow from sums. For bins, one walk over the sorted different numbers is needed for
+ * each generation of the counts (bins.h).
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h, of which this is a part.
  */
@@ -29,9 +29,9 @@
 /* ---- bins or Gaussians -------------------------------------------------------------------------
  */
 
-enum { NB_NUMBERS_COMPARED = 512 }; /* different numbers that are left out, at most */
+enum { NB_NUMBERS_COMPARED = 512 }; /* most different numbers that are left out */
 
-/* An attribute whose numbers vary; all of it is borrowed. */
+/* An attribute whose numbers vary; all pointers are borrowed. */
 struct nb_number_field {
     const struct nb_settings *settings;
     const uint32_t *names; /* label numbers */
@@ -40,26 +40,27 @@ struct nb_number_field {
     const struct nb_bins *bins;
     const struct nb_moments *all;        /* of the numbers of all labels */
     const struct nb_gaussian *gaussians; /* by place */
-    double added;                        /* to variances */
+    double added;                        /* added to variances */
 };
 
-/* Sets *bins_are_better if bins have the smaller loss over the attribute's numbers, or over the
- * sample that stands for them. Time: sampled numbers times labels, for each label that has them,
- * plus bins times labels squared, plus one look at every number. Returns 0 or NB_NO_MEMORY. */
+/* Sets *bins_are_better to whether bins have the smaller loss over the attribute's numbers, or over
+ * the sample that stands for them. Time: sampled numbers times labels, for each label that has
+ * them, plus bins times labels squared, plus one look at every number. Returns 0 or NB_NO_MEMORY.
+ */
 int nb_number_compare(const struct nb_number_field *field, const struct nb_model *model,
                       const struct nb_number_span *numbers, bool *bins_are_better);
 
 /* The numbers of an attribute. */
 struct nb_number_counts {
     bool is_number;
-    bool is_cut;           /* into bins, and these speak */
-    struct nb_bins bins;   /* owned; with `number` bins and auto */
+    bool is_cut;           /* the evidence comes from bins */
+    struct nb_bins bins;   /* owned; if the setting `number` is bins or auto */
     struct nb_moments all; /* of all labels */
 };
 
-/* All zeros: there are none. */
+/* All zeros: no numeric attributes. */
 struct nb_numbers {
-    size_t count;                       /* of attributes, of whatever kind; 0: none is a number */
+    size_t count;                       /* of attributes of any kind; 0: none is a number */
     uint32_t size;                      /* of labels */
     const uint32_t *names;              /* label numbers; borrowed */
     struct nb_number_counts *counts;    /* by attribute; owned */
@@ -67,11 +68,11 @@ struct nb_numbers {
     struct nb_number_list list;         /* the numbers to cut into bins; owned */
     size_t room;                        /* of `gaussians` */
     const struct nb_settings *settings; /* borrowed */
-    double added; /* to the variances; 0: no number varies, and none says anything */
+    double added; /* added to variances; 0: no attribute's numbers vary, and none is evidence */
 };
 
 /* Makes the numbers from the model's current counts, for labels that have documents; `names` and
- * `settings` must stay. Returns 0 or NB_NO_MEMORY. */
+ * `settings` must outlive *numbers. Returns 0 or NB_NO_MEMORY. */
 int nb_numbers_make(struct nb_numbers *numbers, const struct nb_settings *settings,
                     const struct nb_model *model, const uint32_t *names, uint32_t size);
 void nb_numbers_deinit(struct nb_numbers *numbers);
@@ -85,7 +86,8 @@ static inline bool nb_numbers_have(const struct nb_numbers *numbers, size_t attr
     return attribute < numbers->count && numbers->counts[attribute].is_number;
 }
 
-/* The Gaussian of the label at `place`, also where bins speak; NULL where no number varies. */
+/* The Gaussian of the label at `place`, even if the evidence comes from bins; NULL if no
+ * attribute's numbers vary. */
 const struct nb_gaussian *nb_numbers_gaussian(const struct nb_numbers *numbers, size_t attribute,
                                               uint32_t place);
 
@@ -96,8 +98,8 @@ bool nb_numbers_say(const struct nb_numbers *numbers, uint64_t id);
 struct nb_factor nb_numbers_factor(const struct nb_numbers *numbers, const struct nb_model *model,
                                    uint64_t id, uint32_t place);
 
-/* How telling the value is for the label at `place`: ln of its density, or of the estimate of its
- * bin, less that for the numbers of all other labels together. 0 if the value is no evidence. */
+/* Returns how telling the value is for the label at `place`: ln of its density, or of the estimate
+ * of its bin, minus the same for all other labels together. 0 if the value is no evidence. */
 double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_model *model,
                            uint64_t id, uint32_t place);
 
@@ -106,14 +108,14 @@ double nb_numbers_evidence(const struct nb_numbers *numbers, const struct nb_mod
  * The evidence of a number for a label against all others together, as the stack reads counts
  * (core/stack/stack.h): with or without leave-one-out, and smoothed by its experts.
  *
- * - By Gaussians each label has one, and so have the numbers of all others. To the variance of n
- *   numbers a / n of that of all numbers is added, as if `a` numbers of all labels had been seen
- *   too: few numbers that are alike say little. A reading stays within NB_NUMBER_READING_MOST,
- * since the tails of a Gaussian overstate the evidence.
- * - Of numbers that are cut (numbers.h) the bin is a value of a category, with the formula of the
- *   stack, in which V is the number of bins. A bin that only the document that is left out has is
- *   one that nobody has seen. The borders of bins, and the choice between bins and Gaussians, stay
- *   those of all documents: to cut anew without each of them would be a walk over all numbers.
+ * - With Gaussians, the label's numbers have one Gaussian, and the numbers of all other labels have
+ *   another. a / n of the variance of all numbers is added to the variance of n numbers, as if `a`
+ *   numbers of all labels had been seen too: so a few similar numbers are weak evidence. A reading
+ *   stays within +-NB_NUMBER_READING_MOST, since the tails of a Gaussian overstate the evidence.
+ * - If numbers are cut into bins, a bin is a value of a category, with the formula of the stack, in
+ *   which V is the number of bins. A bin that only the left-out document has counts as unseen. The
+ *   borders of bins, and the choice between bins and Gaussians, stay those of all documents:
+ * cutting anew for each left-out document would be a walk over all numbers.
  *
  * Threads: under the model's read lock. */
 #define NB_NUMBER_READING_MOST 8.0
@@ -123,16 +125,16 @@ struct nb_number_reading {
     const uint32_t *labels;       /* borrowed */
     unsigned attribute;
     nb_int128 fixed;
-    uint32_t without; /* label of a document that is left out, or NB_NUMBER_OF_ALL */
-    const struct nb_numbers *numbers; /* borrowed; NULL: by Gaussians */
-    size_t bin;                       /* that the number lies in, if it is cut */
-    struct nb_moments all;            /* by Gaussians: of all labels */
-    double variance;                  /* of all labels; 0: the number says nothing */
+    uint32_t without;                 /* label of a left-out document, or NB_NUMBER_OF_ALL */
+    const struct nb_numbers *numbers; /* borrowed; NULL: Gaussians are used */
+    size_t bin;                       /* the number's bin, if numbers are cut */
+    struct nb_moments all;            /* with Gaussians: numbers of all labels */
+    double variance;                  /* of all labels; 0: the number is no evidence */
 };
 #define NB_NUMBER_OF_ALL UINT32_MAX
 
-/* Prepares the reading of the number with this id, for labels that have documents. `numbers`: the
- * model's, for the same labels in any order, if the settings let them be cut; or NULL. `without`:
+/* Prepares the reading of the number with this id, for labels that have documents. `numbers`: those
+ * of the model, for the same labels in any order, if the settings allow bins; or NULL. `without`:
  * the label of a left-out document that has the same number; NB_NUMBER_OF_ALL: none is left out. */
 struct nb_number_reading nb_number_reading(const struct nb_model *model,
                                            const struct nb_numbers *numbers, uint64_t id,

@@ -4,15 +4,16 @@
  * each category has at most one other category as its parent, and P(x|label) becomes P(x|parent's
  * value, label). The parents are the spanning tree with the largest sum of conditional mutual
  * information given the label (core/counts/pairs.h), which makes the documents most likely among
- * all such trees (Chow and Liu 1968), directed away from its root, the first category of the
- * settings.
+ * all such trees (Chow and Liu 1968). The tree is directed away from its root, the first category
+ * of the settings.
  *
- * Numbers that are cut into bins are categories, too: of the setting `number` bins all, of auto
- * those whose bins predict better. Then the counts of pairs are those of the bins, summed up once
+ * Numbers that are cut into bins are categories, too: all of them if the setting `number` is bins;
+ * if it is auto, those whose bins predict better. The pair counts are then summed up by bin, once
  * for each generation of the counts.
  *
- * Prim's algorithm finds it in the square of the categories. Ties go to the category, and then to
- * the parent, that is first in the settings. So the tree is a function of the documents alone.
+ * Prim's algorithm finds the tree in time of the square of the categories. Ties go to the category
+ * that is first in the settings, then to the parent that is first there. So the tree is a function
+ * of the documents alone.
  *
  * Threads: as in core/bayes/attribute/attribute_scores.h.
  */
@@ -23,29 +24,30 @@
 #include "core/counts/counts.h"
 #include "core/counts/pairs.h"
 
-/* By column of the model's pairs. */
+/* The tree; a category is a column of the model's pairs. */
 struct nb_tree {
-    const struct nb_pairs *pairs;     /* of the model, borrowed; or: */
-    struct nb_pairs *folded;          /* owned; with bins; NULL: there are none */
+    const struct nb_pairs *pairs;     /* borrowed from the model, or equal to `folded` */
+    struct nb_pairs *folded;          /* owned; pairs with bins; NULL: no number is cut */
     const struct nb_numbers *numbers; /* borrowed */
     size_t columns;
-    uint8_t parents[NB_PAIR_FIELDS_MOST]; /* NB_PAIR_NO_COLUMN: it is the root */
+    uint8_t parents[NB_PAIR_FIELDS_MOST]; /* by column; NB_PAIR_NO_COLUMN: the root */
 };
 
-/* A document's value of each category: its place in the bag plus 1, or 0 for none, and the value, a
- * row or a bin. Only values that some document has. Not read if the tree has no columns. */
+/* A document's value of each category: its place in the bag plus 1 (0: no value), and the value, a
+ * row or a bin. Only values that some learned document has. Unused if the tree has no columns. */
 struct nb_given {
     size_t places[NB_PAIR_FIELDS_MOST];
     uint32_t values[NB_PAIR_FIELDS_MOST];
 };
 
-/* Makes the tree of the model's current counts and replaces the one before (at first all zeros). It
- * has no columns if the model has no pairs. Returns 0 or NB_NO_MEMORY. */
+/* Makes the tree from the model's current counts. Replaces the previous one (at first all zeros).
+ * The tree has no columns if the model has no pairs. Returns 0 or NB_NO_MEMORY. */
 int nb_tree_make(struct nb_tree *tree, const struct nb_model *model,
                  const struct nb_numbers *numbers);
 void nb_tree_deinit(struct nb_tree *tree);
 
-/* Returns how the tree's counts name the value with this id and row: its row, or its bin. */
+/* Returns the number by which the tree's counts know the value with this id and row: its row, or
+ * the number of its bin. */
 uint32_t nb_tree_value(const struct nb_tree *tree, uint64_t id, uint32_t row);
 /* The attribute of a row or bin. */
 size_t nb_tree_attribute(const struct nb_model *model, uint32_t value);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calibration: maps the log scores of naive Bayes, which are overconfident, to probabilities that
- * match observed frequencies. Platt's sigmoid or an isotonic function, fitted on scores of
- * documents whose labels are known (Niculescu-Mizil and Caruana 2005, Predicting Good Probabilities
- * with Supervised Learning). Pure computation; any thread.
+ * match observed frequencies. The map is Platt's sigmoid or an isotonic function, fitted on scores
+ * of documents whose labels are known (Niculescu-Mizil and Caruana 2005, Predicting Good
+ * Probabilities with Supervised Learning). Pure computation; any thread.
  *
  * For each label the map reads f = ln P / (1 - P), its log-odds against all others by the soft-max
  * of the log scores. Estimates of 0 make f infinite, so it is clipped to -10^6 ... 10^6. The map is
@@ -16,9 +16,9 @@
  *                 of the label and from 0 for others: pool-adjacent-violators (Ayer et al. 1955),
  *                 linear between its points and constant beyond them (Zadrozny and Elkan 2002)
  *
- * With two labels there is one map, for the second; the first gets the rest. With more, each label
- * has its own map against all others, and the results are divided by their sum; if all are 0, the
- * labels are equally probable. scikit-learn's CalibratedClassifierCV does the same.
+ * With two labels there is one map, for the second label; the first gets the rest. With more, each
+ * label has its own map against all others, and the results are divided by their sum; if all are 0,
+ * the labels are equally probable. scikit-learn's CalibratedClassifierCV does the same.
  */
 #ifndef NB_CORE_BAYES_BOOK_CALIBRATION_H
 #define NB_CORE_BAYES_BOOK_CALIBRATION_H
@@ -50,7 +50,7 @@ int nb_fit_isotonic(struct nb_calibration_point *points, size_t count,
 /* Return the probability that the map gives the log-odds `f`. */
 double nb_calibrator_platt(const struct nb_calibrator *calibrator, double f);
 double nb_calibrator_isotonic(const struct nb_calibrator *calibrator, double f);
-/* Takes memory for so many points. Returns 0 or NB_NO_MEMORY. */
+/* Allocates memory for `size` points. Returns 0 or NB_NO_MEMORY. */
 int nb_calibrator_reserve(struct nb_calibrator *calibrator, uint32_t size);
 
 enum nb_calibration_method {
@@ -60,13 +60,14 @@ enum nb_calibration_method {
 };
 
 struct nb_calibration {
-    int method;               /* enum nb_calibration_method, but for NONE */
-    uint64_t scores;          /* the map was fitted on */
-    uint64_t documents;       /* of the model at that time, set by the caller; or 0 */
-    double before, after;     /* expected calibration error, as the caller measured it; or 0 */
+    int method;               /* enum nb_calibration_method, never NONE */
+    uint64_t scores;          /* number of documents on whose scores the map was fitted */
+    uint64_t documents;       /* of the model at the fit, set by the caller; or 0 */
+    double before, after;     /* expected calibration error without and with the map, set by the
+                                 caller; or 0 */
     uint32_t label_count;     /* 2 or more */
     uint32_t *labels;         /* owned; numbers of the labels that had documents */
-    struct nb_calibrator *of; /* owned; by label, or with two labels one, of the second */
+    struct nb_calibrator *of; /* owned; a map for each label; with two labels only for the second */
 };
 
 /* The log scores to fit to: one for each document and label. */
@@ -78,13 +79,13 @@ struct nb_calibration_scores {
     const double *log_scores; /* [document][label]; -INFINITY: the label is impossible */
 };
 
-/* Makes a map. The members that the caller supplies (`documents`, `before`, `after`) are 0. Returns
- * 0 or NB_NO_MEMORY. */
+/* Fits a calibration. Leaves the members that the caller sets (`documents`, `before`, `after`) 0.
+ * Returns 0 or NB_NO_MEMORY. */
 int nb_calibration_fit(enum nb_calibration_method method,
                        const struct nb_calibration_scores *scores,
                        struct nb_calibration **calibration);
-void nb_calibration_free(struct nb_calibration **calibration); /* also of NULL */
-/* Sets *to to a copy, of NULL to NULL. Returns 0 or NB_NO_MEMORY. */
+void nb_calibration_free(struct nb_calibration **calibration); /* NULL is allowed */
+/* Sets *to to a copy of `from`, or to NULL if `from` is NULL. Returns 0 or NB_NO_MEMORY. */
 int nb_calibration_copy(struct nb_calibration **to, const struct nb_calibration *from);
 
 /* Whether the map has exactly these labels, in any order. */

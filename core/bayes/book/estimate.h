@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Estimates of P(w|v): the factors of a document's likelihood, one for each word. core/stack/score
- * has a faster way for plain estimates: always above 0, with one addend for all words. Pure
- * functions; any thread.
+ * Estimates of P(w|v): the factors of a document's likelihood, one for each word.
+ * core/bayes/book/score.c has a faster way for plain estimates, which are always above 0 and have
+ * one addend for all words. Pure functions; any thread.
  *
  * With a Dirichlet prior of the parameter a for each of |V| words, the estimate from n of N counts
  * is the mean of the posterior (n + a) / (N + a |V|), its mode (n + a - 1) / (N + (a - 1) |V|), or
  * without a prior the relative frequency n / N, the maximum of the likelihood (Murphy 2012,
- * Machine Learning, section 3.4). So each is (n + b) / (N + b |V|) for an addend b of its own. With
- * a prior that differs by label or word, so does the addend (core/bayes/settings/smoothing.h).
+ * Machine Learning, section 3.4). So each estimate is (n + b) / (N + b |V|) with its own addend b.
+ * With a prior that differs by label or word, so does the addend (core/bayes/settings/smoothing.h).
  */
 #ifndef NB_CORE_BAYES_BOOK_ESTIMATE_H
 #define NB_CORE_BAYES_BOOK_ESTIMATE_H
@@ -34,8 +34,8 @@ struct nb_shared_logs;
  * time may init, grow or deinit a table.
  */
 
-/* 512 KiB, where counts are as large. Of these a feature that labels share reads small counts, and
- * some beside the number of its documents. */
+/* 512 KiB, if the counts are that large. A feature that several labels share reads the logarithms
+ * of small counts, and of some near the number of its documents. */
 enum { NB_LOG_TABLE_MOST = 65536 };
 
 struct nb_log_table {
@@ -64,26 +64,28 @@ size_t nb_log_tables_memory(void);
 
 /* ---- estimates ---------------------------------------------------------------------------------
  *
- * Likelihoods of counts whose probabilities are integrated out. Under a Dirichlet prior with the
- * parameters a_w, sum A, after n_w of N counts, the probability of further counts c_w of C, in a
- * given order, is (Murphy 2012, Machine Learning, section 3.4; the urn of Polya)
+ * Likelihoods of counts whose probabilities are integrated out. With a Dirichlet prior of
+ * parameters a_w, which sum to A, and counts n_w, which sum to N, the probability of further counts
+ * c_w, which sum to C, in a given order, is (Murphy 2012, Machine Learning, section 3.4; the urn of
+ * Polya)
  *
  *     product of Gamma(n_w + a_w + c_w) / Gamma(n_w + a_w)  over  Gamma(N + A + C) / Gamma(N + A)
  *
  * so the second occurrence of a word is more probable than the first. Pure functions; any thread.
  */
 
-/* ln of Gamma(x + n) / Gamma(x) = x (x + 1) ... (x + n - 1), for x above 0, with an error of 1e-13
- * or n 1e-15, whichever is more; in time independent of n. */
+/* Returns ln of Gamma(x + n) / Gamma(x) = x (x + 1) ... (x + n - 1) for x above 0, with an error of
+ * 1e-13 or n 1e-15, whichever is more. The time does not depend on n. */
 double nb_log_rising(double x, uint64_t n);
 
-/* A factor of a likelihood: an estimate, or a fraction of two estimates. Either may be 0. */
+/* A factor of a likelihood: an estimate, or the quotient of two estimates, either of which may be
+ * 0. */
 struct nb_factor {
     double log;            /* ln of the factor, with an estimate of 0 taken as 1 */
-    bool is_zero, is_pole; /* the estimate above, or below, is 0 */
+    bool is_zero, is_pole; /* the estimate in the numerator, or denominator, is 0 */
 };
 
-/* ln of a product of the non-zero factors, and the number of zeros less the number of poles. */
+/* ln of the product of the non-zero factors, and the number of zeros minus the number of poles. */
 struct nb_log_product {
     double log;
     int64_t zeros;
@@ -100,7 +102,7 @@ struct nb_addends {
 };
 
 /* Whether one number above 0 is added to the counts of all words, no estimate of a value is 0, and
- * nothing is integrated out, so that the stack needs none of these functions. */
+ * nothing is integrated out: then scores need none of these functions. */
 bool nb_estimate_is_plain(const struct nb_settings *settings);
 /* Whether the addends differ by word: those of nb_estimate_addends_of_share. */
 bool nb_estimate_is_by_word(const struct nb_settings *settings);
@@ -114,21 +116,21 @@ struct nb_addends nb_estimate_addends_of_share(double m, double share);
 double nb_estimate_added(const struct nb_settings *settings, struct nb_addends addends,
                          uint64_t vocabulary);
 
-/* The factor that a word brings to the likelihood of a label with so many documents, of which
- * `cell` has the counts of the word: (n + b) to the power `count` with the multinomial model, d + b
- * with the binary one, and with the complement model 1 / (all - n + b) to that power, of `all`
- * occurrences in all labels, which with b is never 0 (nb_settings_check). The denominators are the
- * same for all words and not in it. With the Bernoulli model it is (d + b) / (documents - d + b'),
- * both over documents + b + b': what having the word is worth over not having it. */
+/* Returns the factor of a word in the likelihood of a label with `documents` documents; `cell` has
+ * the word's counts there. Multinomial: (n + b) to the power `count`. Binary: d + b. Complement: 1
+ * / (all - n + b) to the power `count`, where `all` are the occurrences in all labels; all - n + b
+ * is never 0 (nb_settings_check). The factor leaves out denominators, which are the same for all
+ * words. Bernoulli: (d + b) / (documents - d + b'), the estimate of having the word over that of
+ * not having it, both with the denominator documents + b + b'. */
 struct nb_factor nb_estimate_word(enum nb_event_model event_model, struct nb_addends addends,
                                   uint64_t documents, uint64_t all, struct nb_cell cell,
                                   uint32_t count);
 
-/* The counts of a word for a label: not integers where documents count by shares. */
+/* The counts of a word for a label: not integers if documents count by shares. */
 struct nb_word_counts {
     double occurrences, documents; /* n_wv and d_wv */
     double all;                    /* occurrences in all labels */
-    double of;                     /* documents of the label */
+    double of;                     /* number of documents of the label */
 };
 /* As nb_estimate_word, from these counts. */
 struct nb_factor nb_estimate_counted(enum nb_event_model event_model, struct nb_addends addends,
@@ -142,13 +144,12 @@ static inline void nb_log_product_add(struct nb_log_product *p, struct nb_factor
     p->zeros += (int)f.is_zero - (int)f.is_pole;
 }
 
-/* -infinity when a factor is 0. */
+/* Returns ln of the product; -infinity when a factor is 0. */
 double nb_log_product_value(struct nb_log_product p);
 
-/* What a factor that is `first` for one label and `second` for another adds to ln(P(first) /
- * P(second)): infinite if it is 0 for only one label, 0 if it is 0 for both. Where
- * both likelihoods are above 0 these numbers are finite and sum to the difference of the log
- * scores. */
+/* Returns what a factor, `first` for one label and `second` for another, adds to ln(P(first) /
+ * P(second)): infinite if the factor is 0 for only one label, 0 if it is 0 for both. If both
+ * likelihoods are above 0, these numbers are finite and sum to the difference of the log scores. */
 double nb_factor_evidence(struct nb_factor first, struct nb_factor second);
 /* As nb_factor_evidence, from two logarithms, either of which may be -infinity. */
 double nb_log_evidence(double first, double second);

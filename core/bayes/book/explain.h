@@ -17,8 +17,8 @@ struct nb_evidence {
     uint32_t feature; /* its place in the bag, or NB_NO_FEATURE */
     uint32_t given;   /* the place in the bag, plus 1, of the value that it depends on; 0: none */
 };
-/* Stands for the prior and everything else that no single feature of the bag adds. No bag has so
- * many features. */
+/* Stands for the prior and everything else that does not come from a single feature of the bag. No
+ * bag has so many features. */
 #define NB_NO_FEATURE UINT32_MAX
 
 /* The evidence of each field, summed in the order of the bag, so that the sums do not depend on how
@@ -41,9 +41,9 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
                const struct nb_feature *features, size_t size, const uint32_t *found,
                const struct nb_scores *scores, struct nb_evidence *rows, size_t *count);
 
-/* How telling row `row` is for `label`: ln P(w|label) - ln P(w|all other labels together), with the
- * settings' estimate and the event model's counts; infinite where one of them is 0. 0 if the row is
- * not in the used vocabulary. */
+/* Returns how telling row `row` is for `label`: ln P(w|label) - ln P(w|all other labels together),
+ * with the settings' estimate and the event model's counts; infinite if one of the probabilities is
+ * 0. Returns 0 if the row is not in the used vocabulary. */
 double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, uint32_t row,
                        uint32_t label);
 
@@ -53,15 +53,15 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
 struct nb_word_law {
     uint64_t sum;        /* n_v, or d_v, of the used vocabulary */
     uint64_t vocabulary; /* |V| of the used words */
-    double addend;       /* to the count of a word; may be 0 */
+    double addend;       /* added to the count of a word; may be 0 */
     bool is_by_word;     /* addends differ by word: nb_word_law_count returns them */
     double added;        /* the addends of all words */
-    /* A word's parameter of the Dirichlet prior less its addend. With it the estimate is the mean
-     * or the mode of the posterior, and the relative frequency the mode after a uniform prior. */
+    /* A word's Dirichlet parameter minus its addend: the estimate is the mean or the mode of the
+     * posterior under that prior. The relative frequency is the mode under a uniform prior. */
     double offset;
     double prior; /* P(v) */
 };
-/* Fills `law` for a label under the counts as they are. Returns 0, NB_CONFLICT (it has no
+/* Fills `law` for a label under the current counts. Returns 0, NB_CONFLICT (the label has no
  * documents) or NB_NO_MEMORY. */
 int nb_word_law_of(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
                    struct nb_word_law *law);
@@ -75,7 +75,7 @@ struct nb_attribute_scores;
 
 /* Sets *attributes to the estimates of attributes under the current counts, for
  * core/bayes/attribute/attribute_law.h, and *place to the label's place there. Returns 0,
- * NB_CONFLICT (it has no documents) or NB_NO_MEMORY.
+ * NB_CONFLICT (the label has no documents) or NB_NO_MEMORY.
  */
 int nb_label_attributes(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,
                         const struct nb_attribute_scores **attributes, uint32_t *place);

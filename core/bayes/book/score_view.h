@@ -27,23 +27,23 @@ struct nb_score_label {
 
 /* The data of a label that only a scorer with factors needs. */
 struct nb_label_estimate {
-    struct nb_addends addends; /* unless they differ by word */
+    struct nb_addends addends; /* for all words, unless they differ by word */
     double added;              /* to the denominator */
-    uint64_t certain;          /* Bernoulli: words that, by its estimates, every document has */
-    double documents, sum;     /* those of the label, and of the counts beside the model's */
+    uint64_t certain;          /* Bernoulli: number of words whose estimate is 1 */
+    double documents, sum;     /* as in nb_score_label, with the counts beside the model's */
 };
 
 /* The position of a label that the view does not have. */
 #define NB_NOT_SCORED UINT32_MAX
 
 struct nb_score_view {
-    struct nb_score_label *labels;       /* owned; those with documents, by name */
+    struct nb_score_label *labels;       /* owned; labels with documents, by name */
     uint32_t *position;                  /* owned; by label number */
-    uint32_t size, room;                 /* `room` is that of the arrays */
+    uint32_t size, room;                 /* `room`: capacity of the arrays */
     struct nb_label_estimate *estimates; /* owned; by position; NULL: without factors */
     uint64_t vocabulary;                 /* |V| of the used words */
     uint64_t sum;                        /* over all labels */
-    double shared_documents, shared_sum; /* with factors: the same with the counts beside */
+    double shared_documents, shared_sum; /* with factors: over all labels, with the counts beside */
     bool skips;
     struct nb_word_rank skipped; /* with skip_top: the last word that is left out */
 };
@@ -51,9 +51,9 @@ struct nb_score_view {
 struct nb_scorer {
     struct nb_settings settings; /* owned */
     bool filters;                /* min_count or skip_top leave words out */
-    double addend;               /* to counts: core/bayes/book/estimate.h */
-    bool has_factors; /* the settings are not plain, or counts stand beside the model's: a score is
-                         made of factors */
+    double addend;               /* added to counts: core/bayes/book/estimate.h */
+    bool has_factors; /* scores are products of factors: the settings are not plain, or there are
+                         counts beside the model's */
     struct nb_besides besides; /* referenced */
     struct nb_log_table logs;  /* ln(i + addend); grows with the view */
     /* The view changes under the mutex, when the model's generation has moved on. The
@@ -66,7 +66,7 @@ struct nb_scorer {
     atomic_size_t view_bytes;
 };
 
-/* ln(count + addend), which are not both 0. */
+/* Returns ln(count + addend); at least one of them is not 0. */
 static inline double nb_log_of(const struct nb_scorer *s, uint64_t count)
 {
     return nb_log_table_at(&s->logs, count);
@@ -88,8 +88,8 @@ static inline bool nb_scorer_has_two_labels(const struct nb_scorer *s, const str
            !s->filters && s->settings.event_model == NB_EVENT_MULTINOMIAL;
 }
 
-/* What a word's count for one label adds to the score by an event model, per position, over what a
- * count of 0 adds. `all` is the word's occurrences in all labels (complement only). */
+/* Returns what a word's count for one label adds to the score, per position, beyond what a count of
+ * 0 adds, under an event model. `all` is the word's occurrences in all labels (complement only). */
 static inline __attribute__((always_inline)) double
 nb_correction_by(enum nb_event_model event, const struct nb_scorer *s, uint64_t documents,
                  struct nb_cell cell, uint64_t all)
@@ -131,10 +131,10 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
 /* A word of a document. */
 struct nb_factor_word {
     struct nb_row row;
-    uint32_t number; /* of the row */
-    uint32_t weight;
+    uint32_t number;           /* of the row */
+    uint32_t weight;           /* how many times the document counts it */
     double all;                /* occurrences in all labels */
-    struct nb_addends addends; /* where they differ by word */
+    struct nb_addends addends; /* set if addends differ by word */
 };
 
 /* Returns how often the feature of a row occurs, in the model's documents and those beside them,
@@ -181,7 +181,7 @@ static inline struct nb_factor_word nb_factor_word_of(const struct nb_scorer *s,
     double having = (double)nb_counts_documents(model, row) + beside.documents;
     double mine = presence ? having : word.all;
     double of = bernoulli ? view->shared_documents : view->shared_sum;
-    double share = fmax(fmin(mine / of, 1), 0); /* it is between them but for rounding */
+    double share = fmax(fmin(mine / of, 1), 0); /* outside 0 to 1 only by rounding */
     word.addends = nb_estimate_addends_of_share(s->settings.smoothing, share);
     return word;
 }
@@ -226,7 +226,8 @@ static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const str
                                word->weight);
 }
 
-/* Returns what each of `known` positions of a document adds to the score beside its factor. */
+/* Returns what each of the document's `known` word positions adds to the score besides its factor.
+ */
 static inline double nb_position_term(const struct nb_scorer *s, const struct nb_score_view *view,
                                       uint32_t position, uint64_t known)
 {

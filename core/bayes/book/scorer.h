@@ -18,19 +18,19 @@
 
 /* ---- the scorer --------------------------------------------------------------------------------
  *
- * The data that the formulas need beside the counts, for one model under one set of settings. Any
+ * The data that the formulas need in addition to the counts, for one model and its settings. Any
  * number of threads at once; for functions that take a model, the caller holds its read lock.
  */
 
 /* Logarithms of small integers, and a view of the counts. The view holds what is the same for every
  * document while the counts do not change, such as the vocabulary that min_count and skip_top
- * leave. It is made at its first use, and again after the counts have changed. */
+ * leave. The view is made at its first use, and again after the counts have changed. */
 struct nb_scorer;
 /* `settings` are copied. Returns 0 or NB_NO_MEMORY. */
 int nb_scorer_new(const struct nb_settings *settings, struct nb_scorer **scorer);
 /* As nb_scorer_new, with weighted counts that are added to the model's; the scorer takes references
- * to them. The model alone determines which labels there are. For min_count and skip_top the
- * occurrences of a word are counted without weights. Each document takes time of words times
+ * to them. The model alone determines which labels there are. min_count and skip_top use the
+ * occurrences of a word without weights. Scoring a document takes time proportional to words times
  * labels. */
 int nb_scorer_new_beside(const struct nb_settings *settings, const struct nb_besides *besides,
                          struct nb_scorer **scorer);

@@ -20,27 +20,27 @@ struct nb_scores {
     size_t best;           /* index of the winner: highest score, ties to the first by name */
     size_t second;         /* index of the runner-up; == best when there is only one label */
     uint64_t total;        /* token positions of the document */
-    uint64_t known;        /* those whose token is in the (used) vocabulary */
-    uint64_t weighed;      /* the same without values of attributes; 0 unless nb_score set it */
+    uint64_t known;        /* positions whose token is in the (used) vocabulary */
+    uint64_t weighed;      /* as `known`, without values of attributes; 0 unless nb_score set it */
     size_t room;           /* private: capacity of the arrays */
 };
 void nb_scores_init(struct nb_scores *scores);
 void nb_scores_deinit(struct nb_scores *scores);
 
-/* Makes room for `size` labels; what was there is lost. Returns 0 or NB_NO_MEMORY. */
+/* Makes room for `size` labels; old contents are lost. Returns 0 or NB_NO_MEMORY. */
 int nb_scores_grow(struct nb_scores *scores, size_t size);
-/* Winner, runner-up and probabilities from the `size` log scores, at least one. */
+/* Sets winner, runner-up and probabilities from the `size` log scores, at least one. */
 void nb_scores_rank(struct nb_scores *scores);
 
-/* Winner and runner-up by other probabilities, one for each label; ties go to the higher score, and
- * then to the first by name. */
+/* Sets winner and runner-up by other probabilities, one for each label; ties go to the higher
+ * score, then to the first by name. */
 void nb_scores_choose(struct nb_scores *scores, const double *probabilities);
 
 /* ---- scores from few documents ----------------------------------------------------------------
  *
- * Weights that are right on average do not show how far the counts of few documents are off. So the
- * stack's log-odds a = s_best - s_second, which are 0 or above, are pulled towards the prior odds
- * of the two labels, where these favour the winner:
+ * Weights that are right on average do not reflect how far the counts of few documents are off. So
+ * the stack's log-odds a = s_best - s_second, which are 0 or above, are pulled towards the prior
+ * odds of the two labels, where these favour the winner:
  *
  *     p  = min(max(ln(D_best / D_second), 0), a)
  *     a' = p + (a - p) / sqrt(1 + 0.1 d (a - p)^2)      d = sum of q_v / D_v      s'_v = s_v a' / a
@@ -60,7 +60,7 @@ double nb_scores_moderation(double difference, double prior, double doubt);
 /* Multiplies the log scores by the winner's a' / a and ranks them again. The scores must be ranked
  * and their `documents` set (each above 0). Returns the factor. */
 double nb_scores_moderate(struct nb_scores *scores);
-/* As nb_scores_moderate, and sets `documents` from the model, whose label numbers the scores have.
+/* As nb_scores_moderate, but first sets `documents` from the model that the label numbers are of.
  * `without`: the label of a counted document that is left out, or NB_LABELS_NONE. Under the model's
  * read lock. */
 #define NB_LABELS_NONE UINT32_MAX
@@ -70,8 +70,8 @@ double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *mo
 /* ---- two opinions -----------------------------------------------------------------------------
  *
  * The linear opinion pool (Stone 1961): P(v) = (1 - share) P_1(v) + share P_2(v). However sure and
- * wrong the second opinion is, it raises -ln P of the right label by at most -ln(1 - share) over
- * that of the first. A product of both, which adds log scores, has no such bound.
+ * wrong the second opinion is, -ln P of the right label is at most -ln(1 - share) above that of the
+ * first opinion. A product of both, which adds log scores, has no such bound.
  */
 
 /* Pools the ranked scores, multiplied by `temperature` (above 0), with `own`, which are also ranked

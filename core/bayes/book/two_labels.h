@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A fast path of core/bayes/book/score.c for the usual case: what words add to the scores of two
- * labels, by the multinomial model with the whole vocabulary. The sums are the same to the bit. Any
- * thread, under the model's read lock.
+ * labels, by the multinomial model with the whole vocabulary. Its sums equal those of score.c to
+ * the bit. Any thread, under the model's read lock.
  */
 #ifndef NB_CORE_BAYES_BOOK_TWO_LABELS_H
 #define NB_CORE_BAYES_BOOK_TWO_LABELS_H
@@ -13,11 +13,11 @@
 #include "core/bayes/book/estimate.h"
 #include "core/counts/model.h"
 
-/* What the features of a document add up to. */
+/* The sums over the features of a document. */
 struct nb_two_labels {
     double sums[2]; /* of each label, by number: count * (ln(n_wv + addend) - ln(addend)) */
     uint64_t total; /* positions */
-    uint64_t known; /* those of words that labels have */
+    uint64_t known; /* positions of words that a label has */
 };
 
 /* Adds `step` features, at most NB_MODEL_STEP, whose rows and cells have been looked up. The model

@@ -16,17 +16,19 @@
  * this. beta begins at .02 and is multiplied by 1.35 in each step, up to 1 (deterministic annealing
  * EM, Ueda and Nakano 1998). s is small and used by EM only, and pi is not fitted. Measured on 20
  * Newsgroups with 5 labelled documents of each group and 11,214 unlabelled ones, lambda = 1,
- * presence of words, estimates with smoothing .1 at the end; per cent of 2,000 other documents
- * right, without EM 13.7:
+ * presence of words, final estimates with smoothing .1; percentage of 2,000 other documents that
+ * are classified correctly (without EM 13.7):
  *
  *     s = .001, .003, .01, .1         60.1, 58.5, 58.0, 38.1
  *     s = .01, from beta = 1          42.3    from .01: 50.8, from .05: 57.3
  *     s = .01, pi from the documents  49.4
- *     s = .01, counts                 51.3    from beta = 1, s = .1: 7.1 (one label takes all)
+ *     s = .01, counts                 51.3    from beta = 1, s = .1: 7.1 (one label wins
+ * everywhere)
  *
- * With fields (core/base/attribute.h) words stand in groups: those of the document itself, and the
+ * With fields (core/base/attribute.h) words form groups: the words of the document itself, and the
  * values or words of each field. A label has a theta over the words of each group, and P(d|v) is
- * the product over the groups. Numbers have a Gaussian of each field and label (em_numbers.h).
+ * the product over the groups. Numbers have a Gaussian for each field and label (struct
+ * nb_em_numbers).
  *
  * Pure functions of their arguments. Any thread.
  */
@@ -43,7 +45,7 @@
  * nb_moments (core/base/decimal.h), which are exact. Pure functions; any thread. */
 struct nb_normal {
     double count, mean, variance; /* count: the sum of the weights */
-    uint64_t documents;           /* how many numbers there are, whatever they weigh */
+    uint64_t documents;           /* how many numbers there are, regardless of weight */
 };
 
 /* Converts `moments`; each number gets `weight`, which is above 0. */
@@ -55,7 +57,7 @@ static inline struct nb_normal nb_normal_of(const struct nb_moments *moments, do
                               .documents = moments->count};
 }
 
-/* Merges both, without the cancellation that sums of squares suffer. */
+/* Merges both, without the cancellation that sums of squares would suffer. */
 static inline struct nb_normal nb_normal_merge(struct nb_normal a, struct nb_normal b)
 {
     if (!(a.count > 0) || !(b.count > 0))
@@ -68,18 +70,19 @@ static inline struct nb_normal nb_normal_merge(struct nb_normal a, struct nb_nor
                               .documents = a.documents + b.documents};
 }
 
-/* Numbers in EM (em.h): one Gaussian for each field and label. The N numbers of a label are those
- * of labelled documents, plus those of other documents times lambda and share. Numbers are
- * distances from their mean in standard deviations, so the variance of all is 1; the prior counts
- * like one more document with that variance:
+/* Numbers in EM: one Gaussian for each field and label. The N numbers of a label are those of
+ * labelled documents, plus those of other documents weighted by lambda and share. Numbers are
+ * distances from the mean of all, in standard deviations, so the variance of all is 1. The prior
+ * counts like one more document with that variance:
  *
  *     mu = sum x / (N + s)          sigma^2 = (1 + sum (x - mu)^2 + s mu^2) / (N + 1)
  *
- * the mode of a normal-inverse-gamma posterior (Fraley and Raftery 2007, with s for its kappa), so
- * that no variance is 0, and a label without numbers has the mean and variance of all. Missing
- * values are skipped. The functions are for core/bayes/expected alone. */
+ * This is the mode of a normal-inverse-gamma posterior (Fraley and Raftery 2007, with s as kappa),
+ * so no variance is 0, and a label without numbers has the mean and variance of all. Missing values
+ * are skipped. The functions are for core/bayes/expected alone. */
 
-/* The documents' numbers, as distances from the mean of all in deviations; all borrowed. */
+/* The documents' numbers, as distances from the mean of all in standard deviations; all borrowed.
+ */
 struct nb_em_numbers {
     uint32_t count;                   /* of fields; above 0 */
     const double *values;             /* of field g, at d * count + g; NAN: the document has none */
@@ -88,12 +91,12 @@ struct nb_em_numbers {
 
 struct nb_em_gaussian {
     double mean, variance, log_height;
-    double members, sum, squares; /* of documents without a label: weights, and x less the mean */
+    double members, sum, squares; /* over unlabelled documents: of weights, x - old mean, squares */
 };
 
 struct nb_em_gaussians {
     const struct nb_em_numbers *numbers; /* borrowed */
-    uint32_t count, labels;              /* of fields: 0 without numbers */
+    uint32_t count, labels;              /* count: of fields; 0 without numbers */
     double weight, smoothing;            /* lambda and s */
     struct nb_em_gaussian *list;         /* owned; at g * labels + v; NULL: there are no numbers */
 };
@@ -129,7 +132,7 @@ struct nb_em {
     size_t *begin; /* count + 1 */
     uint32_t *labels;
     double *shares;
-    double log_likelihood, first; /* the objective at the end, and with beta = 1 first */
+    double log_likelihood, first; /* the objective at the end, and first with beta = 1 */
     unsigned iterations;          /* E steps */
 };
 void nb_em_deinit(struct nb_em *em);

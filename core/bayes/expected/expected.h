@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Expected counts: fractional counts of documents whose labels are known only with some probability
- * (core/bayes/expected/em.h), to be added to a model's own. A document that has the label v with
- * the share r counts r times in n_wv, d_wv and D_v.
+ * (core/bayes/expected/em.h), to be added to a model's own counts. A document that has the label v
+ * with the share r counts r times in n_wv, d_wv and D_v.
  *
  * Values of fields (core/base/attribute.h) are counted like words, and summed by part. Numbers are
- * summed by field and label, too: those of documents that have one label for sure exactly, others
- * as mean and variance with their shares as weights.
+ * also summed by field and label: exactly for documents whose label is certain, else as mean and
+ * variance weighted by share.
  *
- * Expected counts are indexed by the model's rows at the time they were made. A row that holds
- * another feature by now has no expected counts. Immutable, shared by reference count; any thread.
+ * Expected counts are indexed by the model's rows when they were made. A row that has since got
+ * another feature has no expected counts. Immutable, shared by reference count; any thread.
  */
 #ifndef NB_CORE_BAYES_EXPECTED_EXPECTED_H
 #define NB_CORE_BAYES_EXPECTED_EXPECTED_H
@@ -27,24 +27,24 @@ struct nb_expected_cell {
 
 /* The numbers of one label and one attribute. */
 struct nb_expected_numbers {
-    struct nb_moments whole; /* of documents with the share 1 of the label */
+    struct nb_moments whole; /* of documents that have the label with share 1 */
     struct nb_normal shared; /* of other documents, weighted by share */
 };
 
 struct nb_expected {
     atomic_uint references;
-    uint32_t rows;                  /* only rows below it have cells */
-    uint64_t *ids;                  /* of each row; owned */
-    size_t *begin;                  /* rows + 1, into `cells`; owned */
-    struct nb_expected_cell *cells; /* owned */
-    uint32_t labels;                /* all label numbers are below it */
-    double *documents;              /* D_v; owned */
-    double *occurrences;            /* n_v of a field, at v * (NB_FIELDS + 1) + field; owned */
-    double *presences;              /* the same of d_wv; NB_FIELDS: of all fields that are tokens */
+    uint32_t rows;                       /* only rows below this number have cells */
+    uint64_t *ids;                       /* of each row; owned */
+    size_t *begin;                       /* rows + 1, into `cells`; owned */
+    struct nb_expected_cell *cells;      /* owned */
+    uint32_t labels;                     /* all label numbers are below this */
+    double *documents;                   /* D_v; owned */
+    double *occurrences;                 /* n_v of a field, at v * (NB_FIELDS + 1) + field; owned */
+    double *presences;                   /* the same for d_wv; field NB_FIELDS: all token fields */
     uint64_t vocabulary[NB_FIELDS + 1];  /* features of the model and these documents */
     unsigned attributes;                 /* 0: no fields; all members below are unset */
     double *part_occurrences;            /* n_v of a part, at v * 2 * attributes + part; owned */
-    double *part_presences;              /* the same of d_wv; in the block of part_occurrences */
+    double *part_presences;              /* the same for d_wv; in the block of part_occurrences */
     uint64_t *part_vocabulary;           /* by part; owned */
     struct nb_expected_numbers *numbers; /* at v * attributes + attribute; owned */
 };
@@ -56,12 +56,12 @@ struct nb_expected_columns {
     const uint64_t *ids;             /* feature of each column */
     const bool *learned;             /* whether the feature is in the model's vocabulary */
     unsigned attributes;             /* of the settings */
-    const uint64_t *part_vocabulary; /* of the model, by part: attributes times 2 */
+    const uint64_t *part_vocabulary; /* of the model, by part: 2 * attributes entries */
 };
 
-/* Makes expected counts from documents and the shares of their labels. numbers[v] is the number in
- * the model of label v of `shares`, of `labels` labels; UINT32_MAX leaves a label out.
- * `vocabulary`: that of the model. The caller gets one reference. Returns 0 or NB_NO_MEMORY. */
+/* Makes expected counts from documents and the shares of their labels. numbers[v] is the number
+ * that label v of `shares` (v below `labels`) has in the model; UINT32_MAX leaves the label out.
+ * `vocabulary`: the model's. The caller gets one reference. Returns 0 or NB_NO_MEMORY. */
 int nb_expected_new(const struct nb_expected_columns *columns,
                     const struct nb_em_documents *documents, const struct nb_em *shares,
                     const uint32_t *numbers, uint32_t labels,
@@ -140,8 +140,8 @@ static inline double nb_expected_documents(const struct nb_expected *expected, u
 }
 
 /* Weighted sums of expected counts, which formulas add to a model's own counts. Label numbers and
- * rows are those of the model. A weight below 0 removes documents that the model has learned from
- * its counts. Any thread. */
+ * rows are those of the model. A weight below 0 takes documents that the model has learned out
+ * of its counts. Any thread. */
 struct nb_beside {
     struct nb_expected *counts; /* borrowed */
     double weight;              /* weight of each document */
@@ -158,20 +158,19 @@ struct nb_expected_cell nb_besides_cell(const struct nb_besides *besides, uint32
 /* As nb_besides_cell, summed over all labels below `labels` whose place is not UINT32_MAX. */
 struct nb_expected_cell nb_besides_row(const struct nb_besides *besides, uint32_t row, uint64_t id,
                                        const uint32_t *places, uint32_t labels);
-/* Returns how often the feature of a row occurs in the documents beside the model's, without their
- * weights: a whole number. Counts with a weight below 0 are subtracted. */
+/* Returns how often the feature of a row occurs in the documents beside the model's: a whole
+ * number, because weights are ignored, except that counts with a weight below 0 are subtracted. */
 int64_t nb_besides_occurrences(const struct nb_besides *besides, uint32_t row, uint64_t id);
 
-/* Weighted sums of D_v; and of n_v, or with `presences` of d_wv, over a field, as
- * nb_expected_sum. */
+/* The weighted sum of D_v. The function below: the weighted sum of nb_expected_sum. */
 double nb_besides_documents(const struct nb_besides *besides, uint32_t label);
 double nb_besides_sum(const struct nb_besides *besides, uint32_t label, unsigned field,
                       bool presences);
-/* Adds the weighted numbers of an attribute and a label to the model's (`own`). The result is exact
- * where documents whose label is certain are removed, since these are among the model's. */
+/* Adds the weighted numbers of an attribute and a label to the model's (`own`). Removing documents
+ * whose label is certain gives an exact result, since their numbers are among the model's. */
 struct nb_normal nb_besides_numbers(const struct nb_besides *besides, uint32_t label,
                                     unsigned attribute, struct nb_moments own);
-/* The vocabulary of a field or a part, given that of the model (`own`): the largest of all. */
+/* The vocabulary of a field or a part: the largest of the model's (`own`) and all of `besides`. */
 uint64_t nb_besides_vocabulary(const struct nb_besides *besides, unsigned field, uint64_t own);
 
 #endif

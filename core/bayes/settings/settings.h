@@ -36,50 +36,50 @@ enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 #define NB_WEIGHT_AUTO (-1.0)
 
 struct nb_settings {
-    int preset;                       /* enum nb_preset: what the others' defaults are */
+    int preset;                       /* enum nb_preset: determines the defaults of the others */
     int event_model;                  /* enum nb_event_model */
     int estimate;                     /* enum nb_estimate: core/bayes/book/estimate.h */
     int predict;                      /* enum nb_predict: core/bayes/book/estimate.h */
-    double smoothing;                 /* or alpha or m of: */
+    double smoothing;                 /* one number; or alpha, m or the default of `smoothing_by` */
     struct nb_smoothing smoothing_by; /* owned */
     int prior;                        /* enum nb_prior_kind */
     struct nb_prior_weight *weights;  /* owned; sorted by label; only with NB_PRIOR_GIVEN */
     size_t weight_count;
     uint64_t min_count;
     uint64_t skip_top;
-    uint64_t max_term_count;             /* of one feature in one document; 0: no limit */
-    int decision;                        /* enum nb_decision */
-    double unsure_band;                  /* half width, on the scale of the probability */
-    uint64_t ready_documents;            /* per label, below which a verdict is not `ready` */
+    uint64_t max_term_count;  /* most occurrences of one feature in one document; 0: no limit */
+    int decision;             /* enum nb_decision */
+    double unsure_band;       /* half width, in units of probability */
+    uint64_t ready_documents; /* documents per label for a verdict to be `ready` */
     double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/stack.h */
     double robust_smoothing, robust_power;
     double many_smoothing, many_power;
     double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
     bool twin;                                  /* of the stack: core/stack/stack.h */
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
-    uint64_t max_age, max_documents;            /* ageing: seconds; documents. 0: no limit */
-    /* Near duplicates of a label that are learned (0: all), within a window of so many documents.
-     */
+    uint64_t max_age, max_documents; /* ageing, in seconds and in documents; 0: no limit */
+    /* How many near duplicates with the same label are learned (0: all), within a window of
+     * near_duplicate_window documents. */
     uint64_t near_duplicates, near_duplicate_window;
     double near_duplicate_similarity;
-    char *parent; /* owned; the model whose counts come in, too (core/stack/blend.h); NULL:
-                     none */
-    uint64_t parent_strength; /* documents that outweigh it */
-    /* What a document without a label weighs (core/em/unlabelled.h); or NB_WEIGHT_AUTO. */
+    char *parent; /* owned; name of the model whose counts are used, too (core/stack/blend.h);
+                     NULL: none */
+    uint64_t parent_strength; /* the parent weighs as much as so many documents at most */
+    /* The weight of a document without a label (core/em/unlabelled.h), or NB_WEIGHT_AUTO. */
     double unlabelled_weight;
-    int calibration; /* enum nb_calibration_method: of probabilities by the book */
+    int calibration; /* enum nb_calibration_method, for probabilities by the book */
     /* Owned; the calibration fitted on the model's documents, not set by users. NULL: none yet. */
     struct nb_calibration *fitted;
-    struct nb_attribute *attributes; /* owned, with their names; fields beside those of the text */
+    struct nb_attribute *attributes; /* owned, with their names; fields in addition to the text */
     size_t attribute_count;
-    int structure;         /* enum nb_structure: core/bayes/attribute/tree.h */
-    int number;            /* enum nb_number: core/bayes/attribute/numbers.h */
-    uint64_t history;      /* verdicts that are kept (core/writer/remembered_history.h); 0: none */
-    uint64_t history_days; /* for so long */
-    bool history_subject;  /* with the Subject of a mail */
-    int new_fields;        /* enum nb_new_fields: of documents, that `attributes` has not */
-    char *mail_server;     /* owned; tokenizer/mail/mail_values.h. NULL: none */
-    uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed with the first document */
+    int structure;              /* enum nb_structure: core/bayes/attribute/tree.h */
+    int number;                 /* enum nb_number: core/bayes/attribute/numbers.h */
+    uint64_t history;           /* verdicts to keep (core/writer/remembered_history.h); 0: none */
+    uint64_t history_days;      /* days to keep a verdict */
+    bool history_subject;       /* keep the Subject of a mail with its verdict */
+    int new_fields;             /* enum nb_new_fields: what to do with fields not in `attributes` */
+    char *mail_server;          /* owned; tokenizer/mail/mail_values.h. NULL: none */
+    uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed by the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };
 
@@ -107,18 +107,18 @@ struct nb_setting {
     const char *help; /* one sentence, with the source of the formula */
 };
 
-/* All settings, in the order in which they are listed; `count` is set. */
+/* Returns all settings in the order in which they are listed, and sets *count. */
 const struct nb_setting *nb_settings_table(size_t *count);
 
-/* The defaults of a preset, and its token fields under a decision: a stacked text model also counts
- * the fields that only the stack reads. */
+/* Returns the default token fields of a preset under a decision: a stacked text model also counts
+ * the fields that only the stack reads. nb_settings_init sets all defaults of a preset. */
 uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision);
 void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
 void nb_settings_deinit(struct nb_settings *settings);
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
 
-/* The weight that the prior gives a label, by its name; for a label that is not named, the mean of
- * the named. With NB_PRIOR_GIVEN. */
+/* The weight that the prior gives a label, by its name; for a label without a weight, the mean of
+ * all weights. Only with NB_PRIOR_GIVEN. */
 double nb_settings_label_weight(const struct nb_settings *settings, const char *label);
 
 /* The attributes of a model, borrowed from its settings. */
@@ -138,12 +138,13 @@ bool nb_settings_keep_attributes(const struct nb_settings *settings, const struc
 /* Checks every value against the table. Returns 0 or NB_UNUSABLE with the setting's name. */
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error);
 
-/* Whether min_count or skip_top leave words of the vocabulary out. A word of the vocabulary
- * occurred once at least, so that a min_count of 1 leaves out nothing. */
+/* Whether min_count or skip_top leave words of the vocabulary out. Every word of the vocabulary
+ * occurs at least once, so a min_count of 1 leaves out nothing. */
 bool nb_settings_leave_words_out(const struct nb_settings *settings);
-/* Describes, in a static string, which setting keeps documents without a label out of the counts
- * (core/stack/blend.h); NULL: none does. With fields, scores come from a view of the model's
- * counts, by the same formulas as for a model with a parent (core/stack/blend_fields.h). */
+/* Returns a static string that describes the setting that keeps documents without a label out of
+ * the counts (core/stack/blend.h); NULL: no setting does. With fields, scores come from a view of
+ * the model's counts, by the same formulas as for a model with a parent
+ * (core/stack/blend_fields.h). */
 const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
 static inline bool nb_weight_is_auto(double weight)
 {
@@ -153,19 +154,20 @@ static inline bool nb_weight_is_auto(double weight)
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings);
 
 /* A model keeps the version of the tokenizer that counted its first document. Call this for
- * new settings: `counted` are the model's present ones, NULL if it has counted no document yet. */
+ * new settings: `counted` are the model's present settings, NULL if it has counted no document
+ * yet. */
 void nb_settings_set_tokenizer(struct nb_settings *settings, const struct nb_settings *counted);
 /* Checks that this program can continue the model: the version of its tokenizer is
  * NB_TOKENIZER_OLDEST or later. Returns 0 or NB_VERSION. */
 int nb_settings_check_tokenizer(const struct nb_settings *settings, struct nb_error *error);
 
-/* Stored form: names and values, also of the fields. What is not stored has the default of the
- * stored preset. A name that this program does not know is NB_VERSION, with the name: it may change
- * what the counts mean. */
+/* The stored form: names and values, including the fields. Settings that are not stored have the
+ * default of the stored preset. Reading a name that this program does not know returns NB_VERSION,
+ * with the name in *error, because it may change what the counts mean. */
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out);
 int nb_settings_read(struct nb_settings *settings, struct nb_string stored, struct nb_error *error);
-/* The parent in stored settings, without reading the others: a look at their beginning. Borrowed;
- * of length 0: there is none, or the bytes are damaged. */
+/* Returns the parent from the beginning of stored settings, without reading the others. Borrowed.
+ * Length 0: there is no parent, or the bytes are damaged. */
 struct nb_string nb_settings_stored_parent(struct nb_string stored);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of settings as the table describes them; for core/bayes/settings/settings*.c alone.
+ * Reads values of settings as the table describes them; for core/bayes/settings/settings*.c alone.
  */
 #ifndef NB_CORE_BAYES_SETTINGS_SETTINGS_PRIVATE_H
 #define NB_CORE_BAYES_SETTINGS_SETTINGS_PRIVATE_H

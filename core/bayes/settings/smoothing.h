@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The prior of P(w|v) where it is more than one number for all words and labels. Pure functions;
- * any thread.
+ * The prior of P(w|v) if it is more than one number for all words and labels. Pure functions; any
+ * thread.
  *
- *     one number           Dirichlet(a, ..., a), the number being the setting `smoothing`
- *     {"labels": {...}}    the same with a number of each label; a label that is not named has the
- *                          mean of the named
+ *     one number           Dirichlet(a, ..., a), where a is the setting `smoothing`
+ *     {"labels": {...}}    the same with a number for each label; a label that is not named has the
+ *                          mean of the named labels
  *     {"alpha", "beta"}    Beta(alpha, beta) of a word's presence, with the Bernoulli model
- *     {"m", "p"}           the m-estimate (Mitchell 1997, equation 6.22): m virtual counts, shared
- *                          out by p; the Dirichlet prior of m p_w for each word w
- *     {"values", "default"}  Dirichlet(a_1, a_2, ...) with a number of each value of a field; all
- *                          else, words among it, has the default
+ *     {"m", "p"}           the m-estimate (Mitchell 1997, equation 6.22): m virtual counts,
+ *                          distributed by p; a Dirichlet prior with m p_w for each word w
+ *     {"values", "default"}  Dirichlet(a_1, a_2, ...) with a number for each value of a field;
+ *                          everything else, including words, has the default
  */
 #ifndef NB_CORE_BAYES_SETTINGS_SMOOTHING_H
 #define NB_CORE_BAYES_SETTINGS_SMOOTHING_H
@@ -31,15 +31,15 @@ struct nb_prior_weight {
 
 /* Frees a list and its labels; NULL does nothing. */
 void nb_label_weights_free(struct nb_prior_weight *list, size_t count);
-/* Copies a list into *to, which the caller owns; NULL of an empty one. Returns 0 or NB_NO_MEMORY,
- * with which *to is not changed. */
+/* Sets *to to a copy of a list, which the caller owns; NULL for an empty list. Returns 0, or
+ * NB_NO_MEMORY with *to unchanged. */
 int nb_label_weights_copy(const struct nb_prior_weight *list, size_t count,
                           struct nb_prior_weight **to);
 
 /* Returns the number of a label; for a label without one, the mean of all. */
 double nb_label_weights_find(const struct nb_prior_weight *list, size_t count, const char *label);
 
-/* The stored form: how many there are, then names and numbers. */
+/* Writes the stored form: how many there are, then names and numbers. */
 void nb_label_weights_write(struct nb_packer *w, const struct nb_prior_weight *list, size_t count);
 /* Reads it back into *list and *count, which are empty before and the caller's to free, also after
  * a failure. Returns 0, NB_CORRUPT or NB_NO_MEMORY. Neither order nor range is checked. */
@@ -52,26 +52,26 @@ enum nb_smoothing_kind {
     NB_SMOOTHING_M,
     NB_SMOOTHING_VALUES
 };
-/* p of the m-estimate: the same for all words; their share of the counts of all labels; or their
- * estimate by the parent (core/stack/blend.h). */
+/* p of the m-estimate: the same for all words; the word's share of the counts of all labels; or the
+ * parent's estimate of the word (core/stack/blend.h). */
 enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY, NB_SMOOTHING_PARENT };
 extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store; NULL at the end */
 
-/* The numbers of a field's values. */
+/* The smoothing numbers of a field's values. */
 struct nb_field_smoothing {
     char *field;                    /* owned; NUL-terminated */
     struct nb_prior_weight *values; /* owned; by value: `label` holds the value */
     size_t count;
 };
 
-/* The number of a feature. */
+/* The smoothing number of a feature. */
 struct nb_value_smoothing {
     uint64_t id;
     double smoothing;
 };
 
-/* The parameters of a kind other than ONE beside `smoothing`, which is alpha, m or the default. All
- * zeros: kind ONE. */
+/* The parameters of a kind other than ONE, in addition to the setting `smoothing`, which is alpha,
+ * m or the default. All zeros: kind ONE. */
 struct nb_smoothing {
     int kind;                       /* enum nb_smoothing_kind */
     double beta;                    /* BETA */
@@ -80,7 +80,8 @@ struct nb_smoothing {
     size_t label_count;
     struct nb_field_smoothing *fields; /* VALUES: owned; by name */
     size_t field_count;
-    struct nb_value_smoothing *values; /* owned; by id: those of all fields, once they are hashed */
+    struct nb_value_smoothing
+        *values; /* owned; by id: values of all fields, after nb_smoothing_hash */
     size_t value_count;
 };
 void nb_smoothing_deinit(struct nb_smoothing *smoothing);
@@ -94,14 +95,14 @@ int nb_smoothing_copy(struct nb_smoothing *to, const struct nb_smoothing *from);
 
 /* Appends a field without values, whose name is copied. Returns 0 or NB_NO_MEMORY. */
 int nb_smoothing_add_field(struct nb_smoothing *smoothing, struct nb_string field);
-/* Finds the features of the values, under the key of a model that has all of the fields. Returns 0
- * or NB_NO_MEMORY. */
+/* Fills `values` with the features of all fields' values, hashed with the key of a model that has
+ * all of the fields. Returns 0 or NB_NO_MEMORY. */
 int nb_smoothing_hash(struct nb_smoothing *smoothing, struct nb_attributes attributes,
                       const struct nb_key *key);
 /* The place in `values` of the first entry with this id or a greater one. */
 size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id);
 
-/* The stored form of a kind other than ONE. */
+/* Writes the stored form of a kind other than ONE. */
 void nb_smoothing_write(struct nb_packer *w, const struct nb_smoothing *smoothing);
 /* Reads it back into `smoothing`, which holds zeros before and is the caller's to deinit, also
  * after a failure. Returns 0, NB_VERSION (a name that this program does not know), NB_CORRUPT or
