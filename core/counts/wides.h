@@ -69,8 +69,7 @@ int nb_wides_reserve(struct nb_wides *wides, uint32_t segments, pthread_rwlock_t
 /* Makes room for the wide cells of a row, whatever their values, so that nb_wides_store cannot
  * fail. Under the write lock. Returns 0 or NB_NO_MEMORY. */
 int nb_wides_reserve_cells(struct nb_wides *wides, uint32_t row);
-/* Stores the cells of a row. There must be room if the row becomes wide.
- */
+/* Stores the cells of a row. There must be room if the row becomes wide. */
 void nb_wides_store(struct nb_wides *wides, struct nb_packed_row *packed, uint32_t row,
                     uint64_t cells);
 
