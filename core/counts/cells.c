@@ -18,7 +18,7 @@
 /* The first segment doubles while it is small, then grows by a quarter. */
 enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
-enum { LARGE = 2 << 20 }; /* bytes; below, nothing is mapped */
+enum { LARGE = 2 << 20 }; /* bytes; smaller arrays are not mapped */
 
 static size_t segment_bytes(const struct nb_segments *s)
 {
@@ -31,7 +31,7 @@ static bool is_mapped(const struct nb_segments *s, uint32_t number)
     return number * segment_bytes(s) >= LARGE;
 }
 
-/* How many segments get their addresses together, after those that have one. */
+/* How many segments get their addresses together in the next step. */
 static uint32_t segments_at_once(const struct nb_segments *s)
 {
     return is_mapped(s, s->mapped) ? s->block : 1;
@@ -123,7 +123,7 @@ static int grow_first(struct nb_segments *s, uint64_t records, pthread_rwlock_t 
     return 0;
 }
 
-/* Maps addresses for whole huge pages, which begin as small ones. NULL: no memory. */
+/* Maps addresses for whole huge pages, backed by small pages at first. NULL: out of memory. */
 static unsigned char *map_pages(size_t size)
 {
     unsigned char *mapped =
@@ -153,15 +153,15 @@ static int map_segments(struct nb_segments *s)
     return 0;
 }
 
-/* Asks for the huge pages that the segments from `first` on fill up. A page of which older segments
- * have a part has small pages by now, which are copied by a kernel that can (Linux 6.1). One that
- * has no huge pages refuses, which is no harm. */
+/* Requests the huge pages that the segments from `first` on complete. A huge page shared with older
+ * segments consists of small pages by now, which newer kernels (Linux 6.1) copy. A kernel without
+ * huge pages refuses, which does no harm. */
 static void ask_for_huge_pages(const struct nb_segments *s, uint32_t first)
 {
     size_t each = segment_bytes(s);
     for (uint32_t i = first; i < s->segment_count; i++) {
         unsigned char *segment = s->table[i];
-        size_t before = (uintptr_t)segment % NB_HUGE_PAGE; /* of its first page */
+        size_t before = (uintptr_t)segment % NB_HUGE_PAGE; /* offset in its first huge page */
         size_t full = (before + each) / NB_HUGE_PAGE * NB_HUGE_PAGE;
         if (!is_mapped(s, i) || full == 0)
             continue;
@@ -202,7 +202,7 @@ int nb_segments_reserve(struct nb_segments *s, uint64_t records, pthread_rwlock_
 enum { SEGMENT_BITS = 16 };
 _Static_assert((int)SEGMENT_BITS == (int)NB_RUN_ORDERS - 1, "a run never straddles two segments");
 
-#define NB_RUNS_END NB_NO_ROW /* of the numbers of runs */
+#define NB_RUNS_END NB_NO_ROW /* above all numbers of runs */
 
 enum { FIRST_ORDER = 1 };
 
@@ -315,7 +315,8 @@ static bool pack_pair(struct nb_row *row, const struct nb_cell *cells, size_t si
     return true;
 }
 
-/* Not of labels 0 and 1: so the rows of a model that has these alone are pairs or spilled. */
+/* Packs a single cell; fails for labels 0 and 1, so that a model with only these labels has only
+ * pairs and spilled rows. */
 static bool pack_single(struct nb_row *row, struct nb_cell cell)
 {
     uint64_t more = cell.occurrences - cell.documents, label = cell.label;
@@ -347,7 +348,7 @@ bool nb_row_pack(struct nb_row *row, const struct nb_cell *cells, size_t size)
            (size == 2 && pack_two(row, cells));
 }
 
-/* Overwrites a cell, whatever the sum of its run says. */
+/* Overwrites a cell without updating the sum of its run. */
 static void put_spill(struct nb_spill *to, struct nb_cell cell)
 {
     to->label = (uint16_t)cell.label;
@@ -364,7 +365,7 @@ static void add_to_sum(struct nb_spill *run, int64_t change)
     run[1].order = sum < NB_SUM_UNKNOWN ? (uint32_t)sum : NB_SUM_UNKNOWN;
 }
 
-/* Moves cells into a run, which becomes that of the row. */
+/* Moves cells into a new run, which becomes the row's run. */
 static int spill(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
                  uint32_t size)
 {
@@ -409,7 +410,7 @@ int nb_row_set(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place, st
     return 0;
 }
 
-/* A run with room for one cell more than the row's has. */
+/* Makes room for one more cell: moves the cells of a full run into a run of twice the room. */
 static int run_grow(struct nb_cell_pool *pool, struct nb_row *row)
 {
     struct nb_spill *old = nb_row_run(pool, *row);
@@ -499,6 +500,6 @@ void nb_row_remove(struct nb_cell_pool *pool, struct nb_row *row, uint32_t place
     if (place == 0)
         cells[0] = cells[1];
     bool fits = nb_row_pack(row, cells, size - 1);
-    assert(fits); /* one of two is a pair or a single */
+    assert(fits); /* one remaining cell fits as a pair or a single */
     (void)fits;
 }

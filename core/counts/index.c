@@ -13,15 +13,15 @@
 #include "core/counts/cells.h"
 #include "core/counts/wides.h"
 
-/* The highest load, in percent of places: with fifteen places in a bucket about one row in fourteen
- * lies outside its own bucket. */
+/* The highest load, in percent of places. With fifteen places in a bucket, about one row in
+ * fourteen then lies outside its home bucket. */
 enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 };
 
-/* A look-up touches the index anywhere, and with pages of 4 KB it misses the table of addresses
- * nearly always: that was two fifths of a start with 10^7 rows. An index of a huge page or more
- * begins with one. What is behind the last whole one stays small pages, of which those behind
- * `size` are never touched, so no memory is wasted; a kernel that has no huge pages refuses, which
- * is no harm. */
+/* A look-up touches a random place of the index, and with 4 KB pages it nearly always misses the
+ * TLB: that took two fifths of a start with 10^7 rows. So an index of at least a huge page is
+ * aligned to one. The rest behind the last whole huge page stays small pages; those behind `size`
+ * are never touched, so no memory is wasted. A kernel without huge pages refuses, which does no
+ * harm. */
 static struct nb_bucket *make_buckets(size_t size)
 {
     bool is_large = size >= NB_HUGE_PAGE;
@@ -77,7 +77,7 @@ static void count_passed(struct nb_bucket *b, uint32_t tag, bool more)
     uint32_t passed = atomic_load_explicit(&b->places[0], memory_order_relaxed);
     uint32_t one = UINT32_C(1) << nb_passed_shift(tag);
     if ((passed >> nb_passed_shift(tag) & NB_PASSED_MOST) == NB_PASSED_MOST)
-        return; /* nobody knows how many there are */
+        return; /* the counter is full: the number is unknown */
     atomic_store_explicit(&b->places[0], more ? passed + one : passed - one, memory_order_release);
 }
 
@@ -114,19 +114,19 @@ void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row)
         count_passed(b, tag, false);
         bucket = nb_index_further(index, bucket, tag, nth);
     }
-    assert(false); /* the caller gives a row that is in the index */
+    assert(false); /* the row must be in the index */
 }
 
 /* ---- growth ---------------------------------------------------------------------------------- */
 
-enum { AHEAD = 32 }; /* rows whose buckets are under way */
+enum { AHEAD = 32 }; /* rows whose buckets are being prefetched */
 
 struct nb_growth {
     pthread_t thread;
-    unsigned char **table; /* owned; its segments are the model's */
+    unsigned char **table; /* owned; the segments belong to the model */
     uint32_t rows;
     uint64_t room;
-    /* The thread's until it has ended: */
+    /* Only the thread uses these until it has ended: */
     struct nb_index index;
     int code;
 };

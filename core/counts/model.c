@@ -20,8 +20,9 @@ static size_t moments_of(unsigned count, uint32_t label_room)
     return (size_t)label_room * count / 2;
 }
 
-/* A table with room for so many parts and labels, with moments or, if `from` has none, without; and
- * the sums of `from` (NULL: all are 0), which has no more of either. NULL: out of memory. */
+/* Makes a table with room for so many parts and labels, and with the sums of `from` (NULL: all are
+ * 0), which must not have more of either. It has moments if `has_moments` or if `from` has them.
+ * NULL: out of memory. */
 static struct nb_parts *parts_new(unsigned count, uint32_t label_room, bool has_moments,
                                   const struct nb_parts *from)
 {
@@ -77,8 +78,8 @@ void nb_model_write_lock(struct nb_model *model)
     nb_lock_write(model->lock);
 }
 
-/* Generations are unique in the process. A model takes 2^32 of them at a time; reloading one takes
- * others, so that nothing computed from the old one's counts passes for the new one's. */
+/* Generations are unique in the process. A model takes 2^32 of them at a time. A reloaded model
+ * takes others, so that data computed from the old model's counts never pass for the new one's. */
 enum { GENERATION_BITS = 32 };
 static _Atomic uint64_t generation_blocks;
 
@@ -95,7 +96,8 @@ void nb_model_next_generation(struct nb_model *model)
         model->generation = first_generation();
 }
 
-/* A stream of readers must not starve the writer: glibc's default prefers readers. */
+/* Makes a lock that prefers writers: a stream of readers must not starve the writer, and glibc's
+ * default prefers readers. */
 static int lock_init(pthread_rwlock_t *lock)
 {
     pthread_rwlockattr_t attributes;

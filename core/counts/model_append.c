@@ -12,9 +12,9 @@
 
 /* ---- many at once ----------------------------------------------------------------------------
  *
- * Of the ids that are appended to 10^7 rows one in twenty shares its tag in the index with another
- * one. To look whether that is the same id is to wait for a row anywhere in memory: so these are
- * noted, their rows asked for, and compared some hundred rows later.
+ * When ids are appended to 10^7 rows, one id in twenty shares its tag in the index with another id.
+ * Checking at once whether both are the same would mean waiting for a row from memory. So such rows
+ * are noted and prefetched, and compared some hundred rows later.
  */
 enum { SUSPECTS = 64 };
 
@@ -25,7 +25,7 @@ struct suspects {
     size_t count;
 };
 
-/* Whether all that were noted are different ids. */
+/* Whether all noted rows have different ids from the rows that they were noted for. */
 static bool are_different(const struct nb_model *model, struct suspects *s)
 {
     bool different = true;
@@ -36,8 +36,8 @@ static bool are_different(const struct nb_model *model, struct suspects *s)
     return different;
 }
 
-/* Notes the rows of the index that may have the id of `row`. Returns false if one that had to be
- * compared at once does. */
+/* Notes the rows of the index that may have the id of `row`. Returns false if a row that had to be
+ * compared at once has that id. */
 static bool note_suspects(const struct nb_model *model, uint32_t row, struct suspects *s)
 {
     const struct nb_index *index = &model->index;
@@ -71,7 +71,7 @@ NB_PREFETCHING void prefetch_bucket(const struct nb_model *model, uint32_t row, 
             1);
 }
 
-/* Puts rows into the index. Returns false if an id is there twice. */
+/* Puts rows into the index. Returns false if an id occurs twice. */
 static bool index_rows(struct nb_model *model, uint32_t start, uint32_t end)
 {
     struct suspects suspects = {.count = 0};
@@ -89,30 +89,31 @@ static bool index_rows(struct nb_model *model, uint32_t start, uint32_t end)
     return are_different(model, &suspects) && different;
 }
 
-/* ---- behind the rows ---------------------------------------------------------------------------
+/* ---- the indexing thread -----------------------------------------------------------------------
  *
  * Putting loaded rows into the index is half the time of a start, so for a large model a second
- * thread does it behind the one that reads. Between indexing_begin and indexing_end the loading
- * thread leaves the index and the ids of rows that it has told alone; the rows and the index have
- * room for all rows, so that neither moves.
+ * thread does it while the first one loads. Between indexing_begin and indexing_end the loading
+ * thread must not touch the index or the ids of rows that it has passed to indexing_tell. The rows
+ * and the index have room for all rows, so that neither moves.
  */
 
-/* The thread is woken once for this many rows: waking it for each range of a store would cost more
+/* The thread is woken once per this many rows: waking it for each range of a store would cost more
  * than it saves. */
 enum { AT_ONCE = 1 << 16 };
 
 struct nb_indexing {
-    struct nb_model *model; /* borrowed; the thread writes to its index alone */
+    struct nb_model *model; /* borrowed; the thread writes only to its index */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
     uint32_t end;   /* `lock` protects it: the rows below may be put into the index */
     uint32_t told;  /* the appending thread's copy of `end` */
-    bool ends;      /* `lock` protects it: no more will come */
-    bool different; /* the thread's until it has ended: no id was there twice */
+    bool ends;      /* `lock` protects it: no more rows will come */
+    bool different; /* no id occurred twice; only the thread uses it until it has ended */
 };
 
-/* Waits for rows from `start` on. Returns where they end; `start` if none will come. */
+/* Waits for rows from `start` on. Returns the end of the rows that came; `start`: none will come.
+ */
 static uint32_t wait_for_rows(struct nb_indexing *x, uint32_t start)
 {
     pthread_mutex_lock(&x->lock);
@@ -166,7 +167,7 @@ static void indexing_tell(struct nb_indexing *x, uint32_t end)
         tell(x, end, false);
 }
 
-/* Waits until all rows below `end` are in the index, and frees `x`. Returns false if an id is there
+/* Waits until all rows below `end` are in the index, and frees `x`. Returns false if an id occurs
  * twice. */
 static bool indexing_end(struct nb_indexing *x, uint32_t end)
 {
@@ -184,23 +185,24 @@ uint32_t nb_model_rows(const struct nb_model *model)
     return atomic_load_explicit(&model->row_count, memory_order_acquire);
 }
 
-/* An index that is made for the rows of a store has room for 1 / SPARE_SHARE more: else the first
- * new feature after a start would move all rows into another index. */
+/* An index made for the rows of a store has room for 1 / SPARE_SHARE more rows. Otherwise the first
+ * new feature after a start would move all rows into a larger index. */
 enum { SPARE_SHARE = 64 };
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
-/* How many rows an index of `count` grows by. All are put in anew: a fifth makes each row move five
- * times while a model grows, a half twice. The index of a small model takes little memory, and a
- * model is small when it learns most that is new. */
+/* Returns by how many rows an index of `count` rows grows. Growing inserts all rows anew: with
+ * steps of a fifth each row is inserted about five times while a model grows, with steps of a half
+ * twice. Small models take the larger steps: their index takes little memory, and they learn most
+ * that is new. */
 static uint64_t index_step(uint64_t count)
 {
     enum { SMALL = 1 << 20 };
     return (count < SMALL ? count / 2 : count / 5) + (uint64_t)1;
 }
 
-/* Gets a larger index of the first *rows rows: the one that another thread has made, or else an
- * empty one. */
+/* Sets *larger to a larger index that has the first *rows rows: the one that the growth thread has
+ * made, or else an empty one. */
 static int make_larger(struct nb_model *model, uint64_t room, struct nb_index *larger,
                        uint32_t *rows)
 {
@@ -215,16 +217,19 @@ static int make_larger(struct nb_model *model, uint64_t room, struct nb_index *l
     return nb_index_init(larger, room);
 }
 
-/* From how many rows on another thread makes the next index; 0: a small one is not worth a thread.
- * It takes memory from then on, so that is not long before it is needed, though the writer may have
- * to wait for the rest. */
+/* Returns at how many rows a thread begins to make the next index; 0: never, because a small index
+ * is not worth a thread. The next index takes memory from then on. So the thread starts shortly
+ * before the index is needed, even if the writer may have to wait for its end. */
 static uint64_t growth_from(uint64_t room)
 {
-    enum { LEAST = 2 << NB_ROW_SEGMENT_BITS, /* no row moves then */ LAST_SHARE = 64 };
+    enum {
+        LEAST = 2 << NB_ROW_SEGMENT_BITS,
+        /* from there on rows no longer move */ LAST_SHARE = 64
+    };
     return room < LEAST ? 0 : room - room / LAST_SHARE;
 }
 
-/* A larger index beside the one in use, which readers go on using until the swap. */
+/* Builds a larger index beside the present one, which readers use until the swap. */
 static int index_grow(struct nb_model *model, uint64_t rows)
 {
     struct nb_index larger;
@@ -266,7 +271,7 @@ void nb_model_spare_growth(struct nb_model *model, uint32_t row)
 
 /* ---- one by one ------------------------------------------------------------------------------ */
 
-/* Room in the segments, which takes the write lock where readers would notice. */
+/* Makes room in the segments; takes the write lock where readers would notice. */
 static int reserve_segments(struct nb_model *model, uint64_t rows)
 {
     int rc = nb_segments_reserve(&model->rows, rows, model->lock);
@@ -279,7 +284,7 @@ int nb_model_reserve(struct nb_model *model, uint32_t rows)
     return rc != 0 || rows <= model->index.room ? rc : index_grow(model, rows + rows / SPARE_SHARE);
 }
 
-/* Room for `more` rows behind the `count` that there are. */
+/* Makes room for `more` rows behind the existing `count` rows. */
 static int reserve_rows(struct nb_model *model, uint32_t count, uint32_t more)
 {
     uint64_t rows = (uint64_t)count + more;
@@ -350,8 +355,8 @@ int nb_model_append_dropped(struct nb_model *model)
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
-/* Reserves room for rows that another thread puts into the index, which has room for the announced
- * number. */
+/* Makes room for `more` rows. If another thread fills the index, the room announced at
+ * nb_model_begin_loading must suffice. */
 static int reserve_many(struct nb_model *model, uint32_t count, size_t more)
 {
     if (model->indexing == NULL)

@@ -82,7 +82,7 @@ static void add_pairs(struct nb_model *model, uint32_t label, const struct nb_ro
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* Adds to the sums what a cell of a feature has gained (or lost). */
+/* Adds to the sums what a cell of a feature has gained, or with sign -1 lost. */
 static inline void add_sums(struct nb_model *model, uint64_t id, uint32_t label,
                             uint64_t occurrences, uint64_t presences, int sign)
 {
@@ -125,7 +125,7 @@ static __attribute__((noinline)) int row_add(struct nb_model *model, uint32_t nu
     if (cell.occurrences > UINT32_MAX - count)
         return NB_TOO_LARGE;
     cell.occurrences += count;
-    cell.documents++; /* at most the occurrences: a document has one of each at least */
+    cell.documents++; /* cannot overflow: each document has at least one occurrence */
     int rc = nb_wides_reserve_cells(&model->wides, number);
     if (rc == 0)
         rc = there ? nb_row_set(&model->pool, &row, place, cell)
@@ -138,7 +138,7 @@ static __attribute__((noinline)) int row_add(struct nb_model *model, uint32_t nu
 /* What a document adds to the sums of fields. */
 struct gains {
     uint64_t occurrences[NB_FIELDS], presences[NB_FIELDS], vocabulary[NB_FIELDS];
-    size_t fresh_values; /* of attributes, which are in their sums already */
+    size_t fresh_values; /* new values of attributes; the sums of parts already include them */
 };
 
 /* Adds the gains to the sums. Returns how many rows were outside the vocabulary. */
@@ -156,7 +156,7 @@ static size_t add_gains(struct nb_model *model, uint32_t label, const struct gai
     return fresh;
 }
 
-/* What the loop over a document's rows needs, which no store to them can change. */
+/* The data of the loop over a document's rows: a copy that stores to rows cannot change. */
 struct adding {
     struct nb_model *model;
     struct nb_counts_rows rows;
@@ -173,7 +173,7 @@ static __attribute__((noinline)) void add_value(const struct adding *a, uint64_t
     gains->fresh_values += empty && nb_feature_is_token(id);
 }
 
-/* Adds any row that has been counted to the gains or the sums. */
+/* Adds a counted row of any field to the gains, or to the sums if it is a value of an attribute. */
 static inline void add_gain(const struct adding *a, uint64_t id, uint32_t count, bool empty,
                             struct gains *gains)
 {
@@ -200,8 +200,8 @@ static inline int cell_add(const struct adding *a, struct nb_row_count c, struct
     return 0;
 }
 
-/* Adds rows of any form from *done to `end`. Sets *done to the number of rows added before one that
- * does not fit. */
+/* Adds rows of any form from *done to `end`. Sets *done to the first row that did not fit, or to
+ * `end`. */
 static __attribute__((noinline)) int add_each(const struct adding *a,
                                               const struct nb_row_count *counts, size_t end,
                                               size_t *done, struct gains *gains)
@@ -217,7 +217,7 @@ static __attribute__((noinline)) int add_each(const struct adding *a,
 }
 
 #ifdef __SSE2__
-/* Adds most rows, four at once, for a label that pairs can hold; leaves up to three last rows.
+/* Adds the rows, four at once, for a label that pairs can hold; leaves the last rows, up to three.
  * Returns as add_each. */
 static int add_fours(const struct adding *a, const struct nb_row_count *counts, size_t size,
                      size_t *done, struct gains *gains)
@@ -283,7 +283,7 @@ NB_PREFETCHING void prefetch_row(const struct nb_model *model, const struct nb_r
         nb_packed_row_prefetch_to_write(nb_model_packed(model, counts[i].row));
 }
 
-/* Adds all of a bag or, when it does not fit, nothing. Under the write lock. */
+/* Adds all rows of a bag or, if one does not fit, none. Under the write lock. */
 static int add_all(struct nb_model *model, uint32_t label, const struct nb_row_count *counts,
                    size_t size, size_t *fresh)
 {
@@ -378,8 +378,8 @@ void nb_model_without(struct nb_model *model, uint32_t label, const struct nb_ro
     int rc = reserve_pairs(model, counts, size);
     if (rc == 0)
         rc = add_all(model, label, counts, size, &fresh);
-    /* The memory of what was taken out is there. If the last cell of a run goes back into a shorter
-     * one, and there is no memory for it, a start replays the ledger. */
+    /* Putting the document back reuses the memory that taking it out freed. If a run had become
+     * shorter and there is no memory for a longer one, the next start replays the ledger. */
     assert(rc == 0);
     add_documents(model, label, 1);
     add_pairs(model, label, counts, size, 1);
@@ -407,7 +407,8 @@ uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t lab
     return there ? nb_row_cell(&model->pool, r, place).occurrences : 0;
 }
 
-/* Stored cells may be damaged: labels that do not exist, or are out of order, and zeros. */
+/* Whether stored cells are valid. Damaged ones have unknown labels, labels out of order, or zeros.
+ */
 static bool cells_are_possible(const struct nb_model *model, const struct nb_cell *cells,
                                size_t size)
 {
@@ -420,7 +421,7 @@ static bool cells_are_possible(const struct nb_model *model, const struct nb_cel
     return true;
 }
 
-/* All or none. */
+/* Stores all cells of a row, or none. */
 static int put_cells(struct nb_cell_pool *pool, struct nb_row *row, const struct nb_cell *cells,
                      size_t size)
 {

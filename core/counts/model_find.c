@@ -2,8 +2,8 @@
  *
  * Finds rows by the ids of features, many at once, and reads their cells. Formulas and explanations
  * of a document read the same rows, and unpacking cells takes as many instructions as using them.
- * So cells are read where rows are found, where the addresses are known, and for four rows at once,
- * which have the same bit layout.
+ * So the look-up also reads the cells, because it knows their addresses, for four rows of the same
+ * bit layout at once.
  */
 #include <assert.h>
 
@@ -35,11 +35,11 @@ uint32_t nb_model_find(const struct nb_model *model, uint64_t id)
     return NB_NO_ROW;
 }
 
-/* Between NB_NO_ROW and the highest row there can be: the feature's own bucket does not have it,
- * but some rows passed that bucket by. */
+/* The home bucket does not have the feature, but some of its rows lie in further buckets. The
+ * number is below NB_NO_ROW and above all possible rows. */
 #define LOOK_FURTHER (NB_NO_ROW - 1)
 
-/* The row of a feature that has none. */
+/* Stands for the row of a feature without a row. */
 static const struct nb_packed_row no_row = {.id = NB_DROPPED_ID};
 static const uint64_t no_cells = 0;
 
@@ -50,15 +50,16 @@ static inline const struct nb_packed_row *another_row(uint64_t id)
     return nb_model_is_dropped(id) ? &zero : &no_row;
 }
 
-/* The row that a bucket names first for an id of a tag, or NB_NO_ROW, or LOOK_FURTHER; `*at` is
- * where it lies, or another row. Prefetches what is needed next. */
+/* Returns the first row in a bucket that has the tag of an id, or NB_NO_ROW, or LOOK_FURTHER. Sets
+ * *at to the address of that row, or of some other row if there is none. Prefetches what is needed
+ * next. */
 static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint32_t tag,
                              unsigned char *const *table, uint64_t id,
                              const struct nb_packed_row **at)
 {
     const struct nb_bucket *b = &index->buckets[bucket];
     unsigned places = nb_bucket_places(b, index->row_bits, tag);
-    if (__builtin_expect(places == 0, 0)) { /* features of a document are mostly known */
+    if (__builtin_expect(places == 0, 0)) { /* rare: most features of a document are known */
         *at = another_row(id);
         if (!nb_bucket_is_passed(b, tag))
             return NB_NO_ROW;
@@ -73,23 +74,23 @@ static inline uint32_t guess(const struct nb_index *index, uint64_t bucket, uint
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
-/* What a look-up wants: the rows, or also whether they are unused, or also their cells. */
+/* What a look-up wants: the rows alone; whether they are unused, too; or their cells, too. */
 enum wanted { ROWS, USE, CELLS };
 
-/* A feature passes these stages: prefetch its bucket; NB_MODEL_AHEAD features later guess its row;
- * half as many later guess again, if the row lies further on; then confirm the row; then read its
- * cells, for four features at once. */
+/* A feature passes these stages: prefetch its bucket; NB_MODEL_AHEAD features later, guess its row;
+ * ROWS_AHEAD features later, guess again if the row lies further on; then confirm the row; then
+ * read its cells, for four features at once. */
 enum {
     ROWS_AHEAD = NB_MODEL_AHEAD / 2,
     CONFIRMED = NB_MODEL_AHEAD + 2 * ROWS_AHEAD,
     STAGES = CONFIRMED + ROWS_AHEAD,
-    WAITING = NB_MODEL_AHEAD, /* in each of the arrays below */
+    WAITING = NB_MODEL_AHEAD, /* features in each of the arrays below */
     TOGETHER = 4
 };
 _Static_assert(WAITING == 2 * ROWS_AHEAD && ROWS_AHEAD % TOGETHER == 0,
                "a feature takes the place of the one that leaves it");
 
-/* A look-up: copies, which no store to `rows` or `cells` can change. */
+/* The data of a look-up: copies that stores to `rows` or `cells` cannot change. */
 struct look_up {
     const struct nb_model *model;
     struct nb_index index;
@@ -102,9 +103,9 @@ struct look_up {
     uint64_t *cells; /* if CELLS are wanted */
 };
 
-/* What is known of the features that wait, by their numbers modulo WAITING: where in the index they
- * are, until a row is guessed; where this lies, until it is confirmed; then its code, and where its
- * wide cells are, or others if it is not wide. */
+/* The state of features between stages, at their numbers modulo WAITING: their place in the index,
+ * until a row is guessed; the address of that row, until it is confirmed; then its code, and the
+ * address of its wide cells (of another row's if it is not wide). */
 struct waiting {
     uint64_t places[WAITING];
     const struct nb_packed_row *rows[WAITING];
@@ -112,8 +113,8 @@ struct waiting {
     const uint64_t *wides[WAITING];
 };
 
-/* The second guess of the feature at `j`, at the bucket where rows go on: one row in fourteen lies
- * there. */
+/* Guesses the row of the feature at `j` again, in the first further bucket: one row in fourteen
+ * lies outside its home. */
 static inline void guess_again(const struct look_up *l, struct waiting *waiting, size_t j)
 {
     uint64_t id = l->features[j].id;
@@ -123,7 +124,8 @@ static inline void guess_again(const struct look_up *l, struct waiting *waiting,
                        id, &waiting->rows[j % WAITING]);
 }
 
-/* Searches the row of the feature at `j` after a wrong guess. Returns its address, or no_row. */
+/* Searches the row of the feature at `j` after a wrong guess. Returns its address, or that of
+ * no_row. */
 static inline const struct nb_packed_row *search(const struct look_up *l, size_t j)
 {
     if (l->rows[j] != NB_NO_ROW)
@@ -131,8 +133,8 @@ static inline const struct nb_packed_row *search(const struct look_up *l, size_t
     return l->rows[j] == NB_NO_ROW ? &no_row : nb_row_at(l->table, l->rows[j]);
 }
 
-/* Sets the row of the feature at `j`, and notes what the look-up wants of it. `slot` is j modulo
- * WAITING. */
+/* Sets the row of the feature at `j`, and reads or notes what else the look-up wants. `slot` is j
+ * modulo WAITING. */
 static inline __attribute__((always_inline)) void
 confirm(const struct look_up *l, struct waiting *waiting, size_t j, size_t slot, enum wanted wanted)
 {
@@ -157,7 +159,7 @@ confirm(const struct look_up *l, struct waiting *waiting, size_t j, size_t slot,
 }
 
 #ifdef __SSE2__
-/* Of four codes, as nb_code_pair: the lower halves of the cells, d of both labels. */
+/* As nb_code_pair for four codes: returns the lower halves of the cells, with d of both labels. */
 static inline __m128i documents_of(__m128i codes)
 {
     const __m128i both = _mm_set1_epi32(NB_CODE_PAIR_D_MOST << NB_PAIR_D | NB_CODE_PAIR_D_MOST);
@@ -165,7 +167,7 @@ static inline __m128i documents_of(__m128i codes)
                          both);
 }
 
-/* The upper halves: n - d of both labels. */
+/* As documents_of: returns the upper halves, with n - d of both labels. */
 static inline __m128i mores_of(__m128i codes)
 {
     enum { SHIFT = (int)NB_PAIR_MORE - (int)NB_CODE_PAIR_MORES - (int)NB_CODE_PAIR_MORE };
@@ -178,7 +180,8 @@ static inline __m128i mores_of(__m128i codes)
         both);
 }
 
-/* Two rows: what they have if they are not wide, and where it is if they are. */
+/* Returns the cells of two rows: `pairs` for those that are not wide, `wides` for those that are.
+ */
 static inline __m128i two_cells(__m128i pairs, __m128i are_wide, const uint64_t *const wides[2])
 {
     __m128d cells = _mm_loadh_pd(_mm_load_sd((const double *)(const void *)wides[0]),
@@ -186,8 +189,8 @@ static inline __m128i two_cells(__m128i pairs, __m128i are_wide, const uint64_t 
     return _mm_or_si128(pairs, _mm_and_si128(_mm_castpd_si128(cells), are_wide));
 }
 
-/* Reads the cells of four rows. Returns whether one has a single cell, and then they are of no use.
- */
+/* Reads the cells of four rows. Returns whether one of the codes is a single; the results are
+ * invalid then. */
 static inline bool put_four(const uint32_t codes[4], const uint64_t *const wides[4],
                             uint64_t *cells)
 {
@@ -220,19 +223,19 @@ static inline __attribute__((always_inline)) void read_four(const struct look_up
         nb_model_read_cells(l->model, l->rows + j, TOGETHER, l->cells + j);
 }
 
-/* What is done when it is the turn of the four features from `i` on, and of those that are in later
- * stages then, so that what these read has come; theirs is done first, because the others take
- * their places. Constants where this is called are `is_inside`: all stages are at features of the
+/* Does one step: the first stage for the four features from `i` on, and the later stages for the
+ * features before them, whose data have arrived by now. Later stages go first, because earlier ones
+ * overwrite their slots. Callers pass constants: `is_inside`, if all stages are at features of the
  * document; and `wanted`. */
 static inline __attribute__((always_inline)) void
 look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside, enum wanted wanted)
 {
     const struct nb_feature *features = l->features;
     const size_t size = l->size, first = i, slot = i % WAITING;
-    size_t j = i - STAGES; /* below 0: a very large number, as in the next ones */
+    size_t j = i - STAGES; /* before the first: a very large number, as below */
     if (wanted == CELLS && (is_inside || j < size / TOGETHER * TOGETHER))
         read_four(l, waiting, j);
-#pragma GCC unroll 4 /* where a loop of four ends is mispredicted among the other branches */
+#pragma GCC unroll 4 /* a loop's end would be mispredicted among the other branches */
     for (size_t k = 0; k < TOGETHER; k++) {
         i = first + k;
         j = i - CONFIRMED;
@@ -255,14 +258,14 @@ look(const struct look_up *l, struct waiting *waiting, size_t i, bool is_inside,
     }
 }
 
-/* `wanted` is a constant where this is called. */
+/* Callers pass a constant `wanted`. */
 static inline __attribute__((always_inline)) void look_up(const struct look_up *l,
                                                           enum wanted wanted)
 {
     const size_t stages = wanted == CELLS ? STAGES : STAGES - ROWS_AHEAD;
     struct waiting waiting;
     size_t i = 0;
-    assert(l->size < SIZE_MAX - STAGES); /* so numbers below 0 are not below it */
+    assert(l->size < SIZE_MAX - STAGES); /* so that wrapped numbers are not below it */
     for (; i < stages; i += TOGETHER)
         look(l, &waiting, i, false, wanted);
     for (; i + TOGETHER <= l->size; i += TOGETHER)

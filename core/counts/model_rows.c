@@ -46,7 +46,7 @@ void nb_model_truncate(struct nb_model *model, uint32_t rows)
     nb_model_unlock(model);
 }
 
-/* ---- rows that are dropped and taken again --------------------------------------------------- */
+/* ---- dropping and reusing rows --------------------------------------------------------------- */
 
 bool nb_model_row_is_unused(const struct nb_model *model, uint32_t row)
 {
@@ -168,8 +168,8 @@ static uint32_t run_end(const struct nb_model *model, uint32_t i)
     return end;
 }
 
-/* Short runs go to the bottom; long ones meanwhile behind the list. Without the memory for that,
- * nothing is sorted, which only scatters rows. */
+/* Moves short runs to the bottom; long runs are kept behind the list meanwhile. Without memory for
+ * that, nothing is sorted, which only scatters rows. */
 void nb_model_sort_dropped(struct nb_model *model)
 {
     uint32_t count = model->dropped_count;
@@ -220,7 +220,7 @@ static bool is_before(const void *of, size_t at, const void *name)
            0;
 }
 
-/* Where a name stands, or would stand, among the sorted ones. */
+/* Returns the place of a name among the sorted names, or where it would be inserted. */
 static uint32_t name_place(const struct nb_model *model, struct nb_string name, bool *there)
 {
     uint32_t place = (uint32_t)nb_search(model, model->label_count, &name, is_before);
@@ -308,7 +308,7 @@ int nb_model_label(struct nb_model *model, struct nb_string name, uint32_t *labe
     return 0;
 }
 
-/* Takes the label out of the list by name. */
+/* Removes the label from the list that is sorted by name. */
 static void unsort(struct nb_model *model, uint32_t label)
 {
     uint32_t at = 0;

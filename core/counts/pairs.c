@@ -10,8 +10,8 @@
 
 enum { FIRST_ROOM = 64, UNIT_BITS = 24, LOW_COUNTS = 1024 };
 
-/* Both sides are 0 in a slot that was never used. A count of 0 keeps its slot until the table
- * grows. */
+/* A pair and its count. `one` and `other` are 0 in a slot that was never used. A count of 0 keeps
+ * its slot until the table grows. */
 struct slot {
     uint32_t one, other; /* rows, or NB_PAIR_ANY; the lower attribute first */
     uint32_t label, count;
@@ -24,11 +24,11 @@ struct nb_pairs {
     int64_t *weights;     /* owned; [lower * columns + higher] */
     struct slot *slots;   /* owned */
     size_t room;          /* a power of two */
-    size_t used, current; /* slots; those with counts */
+    size_t used, current; /* slots in use; those with counts above 0 */
     int64_t entropies[LOW_COUNTS];
 };
 
-/* n ln n. Below 2^37 for documents of 32 bits, so that sums of it fit. */
+/* Returns n ln n, in units of 2^-24. Below 2^37 before scaling for 32-bit n, so that sums fit. */
 static int64_t compute_entropy(uint32_t n)
 {
     return llround(ldexp((double)n * (n > 1 ? log(n) : 0), UNIT_BITS));
@@ -107,7 +107,7 @@ static bool is_empty(const struct slot *slot)
     return slot->one == slot->other;
 }
 
-/* The slot of a key, or the empty one where it would be. */
+/* Returns the slot of a key, or the empty slot where it belongs. */
 static size_t place_of(const struct slot *slots, size_t room, const struct slot *key)
 {
     uint64_t hash = ((uint64_t)key->one << 32 | key->other) * UINT64_C(0x9e3779b97f4a7c15);
@@ -233,7 +233,7 @@ static uint32_t attribute_of(const struct nb_pair_fold *fold, uint32_t side)
     return nb_pair_is_bin(side) ? nb_pair_bin_attribute(side) : fold->attribute(fold->user, side);
 }
 
-/* Adds a slot of another table. Returns 0 or NB_NO_MEMORY. */
+/* Adds a slot of another table to `to`, folded. Returns 0 or NB_NO_MEMORY. */
 static int fold_slot(struct nb_pairs *to, const struct nb_pair_fold *fold, const struct slot *from)
 {
     struct slot key = *from;

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/threads.h"
 
-/* The table of segments doubles. The cells of a segment grow by an eighth, which is little to copy
- * and less to waste. */
+/* The table of segments doubles. The cells of a segment grow by an eighth: little to copy, and
+ * little waste. */
 enum { FIRST_SEGMENTS = 1, FIRST_CELLS = 1, LEAST_STEP = 8, STEP_SHARE = 8 };
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -19,7 +19,8 @@ enum { FIRST_SEGMENTS = 1, FIRST_CELLS = 1, LEAST_STEP = 8, STEP_SHARE = 8 };
 const struct nb_pair_place *nb_pair_places(uint32_t label)
 {
     enum {
-        ONE = NB_CODE_PAIR_D, /* where d of label 1 is; n - d of it, and what is above: */
+        ONE = NB_CODE_PAIR_D, /* position of d of label 1; below: of its n - d, and of the bit above
+                                 that */
         ONE_MORE = NB_CODE_PAIR_MORES + NB_CODE_PAIR_MORE,
         ABOVE = ONE_MORE + NB_CODE_PAIR_MORE,
         WIDE_ONE = NB_PAIR_D,
@@ -107,7 +108,7 @@ int nb_wides_reserve_cells(struct nb_wides *wides, uint32_t row)
 {
     struct nb_wide_segment *s = segment_of(wides, row);
     if (s->free != NB_NO_ROW || s->used < s->room || s->room == NB_CODE_WIDE)
-        return 0; /* in a segment that is full each row has its own */
+        return 0; /* full: every row of the segment has its own cells */
     uint32_t step = s->room / STEP_SHARE > LEAST_STEP ? s->room / STEP_SHARE : LEAST_STEP;
     uint32_t room = s->room + step < NB_CODE_WIDE ? s->room + step : NB_CODE_WIDE;
     uint64_t *cells = realloc(s->cells, room * sizeof *cells);
@@ -137,7 +138,7 @@ static void free_cells(struct nb_wide_segment *s, uint16_t code)
     s->free = number;
 }
 
-/* False: the cells do not fit in a code. */
+/* Sets *code for the cells of a pair. False: they do not fit into a code. */
 static bool code_of_pair(uint64_t cells, uint16_t *code)
 {
     const struct nb_cell pair[] = {nb_pair_cell(cells, 0), nb_pair_cell(cells, 1)};

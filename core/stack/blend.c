@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is the same for all documents: labels, what each source weighs, and the sums.
+ * The parts that are the same for all documents: labels, the weights of the sources, and the sums.
  */
 #include "core/stack/blend.h"
 
@@ -39,7 +39,7 @@ void nb_blend_deinit(struct nb_blend *b)
     *b = (struct nb_blend){0};
 }
 
-/* ---- what each source weighs ----------------------------------------------------------------- */
+/* ---- the weights of the sources -------------------------------------------------------------- */
 
 /* Counts left-out documents of the first source. Documents with expected labels teach no weights,
  * so they do not count when sources are weighed against each other. */
@@ -53,7 +53,7 @@ static double documents_left_out(const struct nb_blend *b)
     return documents;
 }
 
-/* Goes from the last source, which has no parent, to the model. */
+/* Computes scales, shares and K, from the last source, which has no parent, to the model. */
 static void weigh(struct nb_blend *b)
 {
     double scales[NB_BLEND_MOST] = {0}, own[NB_BLEND_MOST] = {0};
@@ -97,8 +97,8 @@ static int labels_room(struct nb_blend *b)
     return nb_array_reserve(&b->labels, &b->label_room, most, sizeof *b->labels);
 }
 
-/* The first label from number *at of the source's order on that has documents. Returns whether
- * there is one. */
+/* Moves *at, an index into the source's labels sorted by name, to the next label with documents and
+ * sets *number. Returns whether there is one. */
 static bool next_label(const struct nb_model *counts, uint32_t *at, uint32_t *number)
 {
     const uint32_t *sorted = nb_model_labels_sorted(counts);
@@ -110,7 +110,7 @@ static bool next_label(const struct nb_model *counts, uint32_t *at, uint32_t *nu
     return true;
 }
 
-/* The least of the names at which the sources are; NULL when all are through. */
+/* Returns the least of the sources' current names; NULL when all lists have ended. */
 static const char *least_name(const struct nb_blend *b, uint32_t at[NB_BLEND_MOST])
 {
     const char *least = NULL;
@@ -166,7 +166,7 @@ double nb_blend_sum(const struct nb_blend *b, uint32_t place, unsigned field, bo
                                                 : nb_model_occurrences(counts, number, field));
     }
     bool is_out = b->without.is_set && b->without.label == b->labels[place].numbers[0];
-    if (is_out && field <= NB_TOKEN_FIELDS) /* of an attribute: blend_attributes.c takes it out */
+    if (is_out && field <= NB_TOKEN_FIELDS) /* for attributes, blend_attributes.c subtracts it */
         sum -= b->without.features[field];
     uint32_t own = b->labels[place].numbers[0];
     if (own != NB_BLEND_NO_LABEL)
@@ -189,7 +189,7 @@ double nb_blend_vocabulary(const struct nb_blend *b, unsigned field)
 void nb_blend_put_offsets(struct nb_blend *b, unsigned field)
 {
     const struct nb_stack_bank *bank = nb_blend_bank(b);
-    double all = 0, *sums = nb_blend_twin_sums(b, field); /* empty before the field's first word */
+    double all = 0, *sums = nb_blend_twin_sums(b, field); /* unused before the field's first word */
     if ((b->fields >> field & 1u) != 0)
         return;
     b->fields |= 1u << field;
@@ -205,7 +205,7 @@ void nb_blend_put_offsets(struct nb_blend *b, unsigned field)
     memset(sums, 0, b->size * sizeof *sums);
 }
 
-/* n' + V' + 1 of the source that gives p_w. */
+/* Returns n' + V' + 1 of the source that gives p_w. */
 static double pool_sum(const struct nb_blend *b)
 {
     const struct nb_model *pool = b->pool;
@@ -216,7 +216,7 @@ static double pool_sum(const struct nb_blend *b)
     return sum;
 }
 
-/* By the book: computes the sums, and the priors, from which the scores start. */
+/* By the book: computes the sums, and the priors from which the scores start. */
 void nb_blend_put_sums(struct nb_blend *b)
 {
     const struct nb_settings *s = b->settings;
@@ -280,7 +280,7 @@ double nb_blend_twin_bias(const struct nb_blend *b, uint32_t place)
 {
     double sum = 0;
     if (b->size == 2 && place == 0)
-        return 0; /* the column is the second's */
+        return 0; /* the one column belongs to the second label */
     for (unsigned i = 0; i < b->count; i++)
         if (b->labels[place].numbers[i] != NB_BLEND_NO_LABEL)
             sum += b->share[i] * nb_weights_at(&b->sources[i].weights->twin_biases,
@@ -290,7 +290,7 @@ double nb_blend_twin_bias(const struct nb_blend *b, uint32_t place)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* The arrays by label, all in one block. */
+/* Makes room for the arrays by label, all in one block. */
 static int work_room(struct nb_blend *b)
 {
     enum {
@@ -355,7 +355,7 @@ int nb_blend_begin_without(struct nb_blend *b, const struct nb_settings *setting
     for (size_t i = 0; i < size; i++) {
         uint32_t row = nb_model_find(counts, features[i].id);
         unsigned field = nb_feature_field(features[i].id);
-        if (field == NB_FIELD_VALUE) /* blend_attributes.c takes it out */
+        if (field == NB_FIELD_VALUE) /* blend_attributes.c handles it */
             continue;
         bool is_token = nb_field_is_token(field);
         bool is_unique =

@@ -8,7 +8,8 @@
 #include "core/base/array.h"
 #include "core/bayes/attribute/numbers.h"
 
-/* Means of equal numbers may differ by rounding; a variance from such a difference counts as 0. */
+/* Means of equal numbers may differ by rounding. A variance that results from such a difference
+ * counts as 0. */
 static const double ROUNDING = 1e-14;
 
 /* ---- a document's values --------------------------------------------------------------------- */
@@ -27,7 +28,7 @@ uint32_t nb_blend_attribute_count(const struct nb_blend *b)
     return b->attributes == NULL ? 0 : b->attributes->present.count;
 }
 
-/* Whether no other document of the first source has it. */
+/* Whether the left-out document is the only one of the first source with the feature in `row`. */
 static bool is_unique(const struct nb_blend *b, uint32_t row)
 {
     const struct nb_model *counts = b->sources[0].counts;
@@ -80,7 +81,7 @@ static double *offsets_of(const struct nb_blend *b, uint32_t place, unsigned e)
     return b->attributes->offsets + ((size_t)place * NB_STACK_EXPERTS + e) * b->size;
 }
 
-/* T_v of an attribute into `sums`; returns T. */
+/* Sets `sums` to T_v of an attribute. Returns T. */
 static double put_sums(const struct nb_blend *b, const struct nb_present_attribute *one)
 {
     double all = 0;
@@ -92,7 +93,8 @@ static double put_sums(const struct nb_blend *b, const struct nb_present_attribu
     return all;
 }
 
-/* V: of the first source without the document that is left out. */
+/* Returns V of an attribute: the largest of all sources, the first without the left-out document.
+ */
 static double vocabulary_of(const struct nb_blend *b, const struct nb_present_attribute *one)
 {
     unsigned part = NB_FIRST_PART + one->number * 2;
@@ -105,7 +107,7 @@ static double vocabulary_of(const struct nb_blend *b, const struct nb_present_at
     return (double)nb_besides_vocabulary(&b->besides, part, most);
 }
 
-/* For the bank of so many labels. */
+/* Computes the offsets with the bank for `labels` labels. */
 static void put_offsets(const struct nb_blend *b, uint32_t labels)
 {
     const struct nb_stack_bank *bank = nb_stack_bank(&b->stack, labels);
@@ -124,8 +126,8 @@ static void put_offsets(const struct nb_blend *b, uint32_t labels)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Numbers of each label, and of all others: merged from both sides, because subtracting fractional
- * sums would cancel. */
+/* Sets the numbers of each label, and of all labels but this one. The latter are merged from the
+ * labels before and behind it, because subtracting fractional sums would cause cancellation. */
 static void read_number(const struct nb_blend *b, uint64_t id)
 {
     struct nb_blend_attributes *a = b->attributes;
@@ -179,8 +181,8 @@ static bool read_value(struct nb_blend *b, const struct nb_blend_value *value)
     return numbers_differ(b->attributes->all);
 }
 
-/* r_v of the value that was read last, by an expert of the bank for so many labels. Of two labels
- * the evidence is opposite. */
+/* Returns r_v of the value that was read last, by expert `e` of the bank for `labels` labels. With
+ * two labels, the evidence for one is the negative of that for the other. */
 static double reading_of(const struct nb_blend *b, const struct nb_blend_value *value,
                          uint32_t labels, unsigned e, uint32_t v)
 {
@@ -199,7 +201,7 @@ static double power_of(const struct nb_blend *b, uint32_t labels, unsigned e, do
     return nb_blend_power(nb_stack_bank(&b->stack, labels)->experts[e].power, r);
 }
 
-/* ---- what they are worth --------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 /* The sources' joint weight of an attribute, times its share. */
 static double weight_of(const struct nb_blend *b, const struct nb_present_attribute *one,
@@ -248,7 +250,7 @@ int nb_blend_attributes_put(struct nb_blend *b)
     if (make_room(b) != 0)
         return NB_NO_MEMORY;
     if (b->size < 2)
-        return 0; /* of one label there is no evidence */
+        return 0; /* a single label has no evidence against it */
     put_offsets(b, b->size);
     for (size_t i = 0; i < b->attributes->size; i++)
         if (read_value(b, &b->attributes->values[i]))

@@ -11,7 +11,7 @@
 #include "core/bayes/book/estimate.h"
 #include "core/stack/blend_private.h"
 
-/* What the view has of one feature. */
+/* The target of a source's counts of one feature. */
 struct reading {
     struct nb_blend *blend;
     unsigned source;
@@ -32,8 +32,8 @@ static inline void add_cell(void *user, struct nb_cell cell)
     b->all_documents += documents;
 }
 
-/* Adds the counts beside the first source's for the feature in its row. Negative weights come last,
- * and the result is at least 0. */
+/* Adds the counts beside those of the first source for the feature in `row`. Negative weights come
+ * last, and the result is at least 0. */
 static void add_beside(struct nb_blend *b, uint32_t row)
 {
     uint64_t id = nb_model_row_id(b->sources[0].counts, row);
@@ -145,7 +145,7 @@ double nb_blend_numbers_log(struct nb_normal own, struct nb_normal all, double a
     return -log(two_pi * variance) / 2 - far * far / (2 * variance);
 }
 
-/* The addend of the variances of all fields; 0: all numbers of each field are equal. */
+/* Returns what is added to the variances of all fields; 0: all numbers of each field are equal. */
 static double added_variance(const struct nb_blend *b)
 {
     double largest = 0;
@@ -170,8 +170,8 @@ static bool multiply_density(const struct nb_blend *b, uint64_t id, struct nb_lo
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* Of so many documents with a set that many have the value, and more is added to each: what it is
- * worth that a document has it, or has it not. */
+/* Multiplies the product `times` times by the estimate (count + addend) / (of + 2 addend): `count`
+ * of `of` documents with a set have the value, or lack it. */
 static void multiply_share(double count, double of, double addend, double times,
                            struct nb_log_product *product)
 {
@@ -182,7 +182,7 @@ static void multiply_share(double count, double of, double addend, double times,
         product->zeros += times > 0 ? 1 : -1;
 }
 
-/* The value that was read last: of a document that lacks it. */
+/* Multiplies each label's product by the estimate that a document lacks the value read last. */
 static void multiply_lack(const struct nb_blend *b, unsigned field, double times,
                           struct nb_log_product *products)
 {
@@ -221,7 +221,8 @@ static bool was_seen(const struct nb_blend *b, unsigned source, const uint32_t r
     return seen;
 }
 
-/* A document that has a set with none of the values that the sources have seen. */
+/* Multiplies by the factors of a document whose set has none of the values that the sources have
+ * seen. */
 static bool multiply_none(struct nb_blend *b, unsigned field, struct nb_log_product *products)
 {
     for (unsigned i = 0; i < b->count; i++) {
@@ -238,7 +239,7 @@ static bool multiply_none(struct nb_blend *b, unsigned field, struct nb_log_prod
     return true;
 }
 
-/* Over what it is worth that the value is not there. */
+/* Multiplies by the estimate of having the value read last, divided by that of lacking it. */
 static void multiply_member(const struct nb_blend *b, unsigned field,
                             struct nb_log_product *products)
 {
@@ -251,7 +252,7 @@ static void multiply_member(const struct nb_blend *b, unsigned field,
 
 /* ---- categories and texts -------------------------------------------------------------------- */
 
-/* The value that was read last, `count` times in the document. */
+/* Multiplies by the factor of the value read last, which the document has `count` times. */
 static void multiply_value(const struct nb_blend *b, unsigned field, uint32_t count,
                            struct nb_log_product *products)
 {
@@ -283,7 +284,7 @@ static bool blend_field_products(struct nb_blend *b, const struct nb_feature *fe
 {
     unsigned field = field_of(feature->id);
     uint32_t rows[NB_BLEND_MOST] = {0};
-    if (field >= b->settings->attribute_count) /* named after these settings */
+    if (field >= b->settings->attribute_count) /* the field is newer than these settings */
         return false;
     bool is_set = b->settings->attributes[field].kind == NB_FIELD_KIND_SET;
     if (nb_part_is_presence(nb_feature_part(feature->id)))
@@ -300,8 +301,8 @@ static bool blend_field_products(struct nb_blend *b, const struct nb_feature *fe
     return true;
 }
 
-/* Values of fields in a blend: of the view of all sources (blend_fields.h), or attributes of the
- * first source alone, with p from its parent. */
+/* The values of fields in a blend either belong to the view of all sources (blend_fields.h), or are
+ * attributes of the first source alone, with p from its parent. */
 int nb_blend_put_values(struct nb_blend *b)
 {
     if (b->values != NULL)
@@ -316,12 +317,13 @@ int nb_blend_put_values(struct nb_blend *b)
     if (b->values == NULL && (b->values = calloc(1, sizeof *b->values)) == NULL)
         return NB_NO_MEMORY;
     int rc = nb_attribute_scores_make(b->values, b->settings, b->sources[0].counts, b->pool);
-    /* both have the labels with documents, in the order of their names */
+    /* Both have the labels with documents, in the order of their names. */
     assert(rc != 0 || b->values->size == b->size);
     return rc;
 }
 
-/* The row of a feature that says anything may be that of none: a number that nobody has. */
+/* Sets *row, and returns whether the feature is evidence. *row may be without counts: for a number
+ * that no document has. */
 static bool find(const struct nb_blend *b, const struct nb_feature *feature, struct nb_row *row)
 {
     uint32_t number = nb_model_find(b->sources[0].counts, feature->id);
@@ -335,7 +337,7 @@ static void add_factor(const struct nb_blend *b, const struct nb_feature *featur
     nb_attribute_add(b->values, b->sources[0].counts, feature, row, place, product);
 }
 
-/* With a parent no p is 0, and so no factor. */
+/* Returns ln of the factor of a value. With a parent no p is 0, and so no factor is. */
 static double log_factor(const struct nb_blend *b, const struct nb_feature *feature,
                          struct nb_row row, uint32_t place)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A document's way through a blend: its scores, what each feature adds to them, and one label
- * against all others together.
+ * Scores a document with a blend: its scores, what each feature adds to them, and one label against
+ * all others together.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* ---- one feature ----------------------------------------------------------------------------- */
 
-/* By the book, after nb_blend_put_sums: the addend of a feature, m p_w or the same for all. */
+/* By the book, after nb_blend_put_sums: the addend of a feature: m p_w, or one number for all. */
 static double blend_addend(const struct nb_blend *b, uint64_t id)
 {
     if (b->pool == NULL)
@@ -65,7 +65,7 @@ static void add_to_stack(struct nb_blend *b, unsigned field, uint64_t id)
         double *x = nb_blend_x(b, e, field);
         double r = 0;
         for (uint32_t v = 0; v < b->size; v++) {
-            bool is_other = b->size == 2 && v == 1; /* of two labels the evidence is opposite */
+            bool is_other = b->size == 2 && v == 1; /* the evidence of two labels is opposite */
             r = is_other ? -r : blend_reading(b, e, field, v);
             x[v] += nb_blend_power(bank->experts[e].power, r);
             twin[v] += e + 1 == bank->size ? u * r : 0;
@@ -80,7 +80,7 @@ static int add_value(struct nb_blend *b, const struct nb_feature *feature,
     return b->is_stacked ? nb_blend_attributes_note(b, feature->id, rows) : 0;
 }
 
-/* One feature, of which the rows are known. Returns 0 or NB_NO_MEMORY. */
+/* Adds one feature, whose rows are known. Returns 0 or NB_NO_MEMORY. */
 static int add_feature(struct nb_blend *b, const struct nb_feature *feature,
                        const uint32_t rows[NB_BLEND_MOST], struct nb_scores *book)
 {
@@ -126,7 +126,7 @@ static int add_features(struct nb_blend *b, const struct nb_feature *features, s
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* What an expert says of a label. */
+/* Returns an expert's score of a label. */
 static double score_expert(const struct nb_blend *b, unsigned e, uint32_t place)
 {
     double sum = 0, total = 0;
@@ -164,7 +164,7 @@ static void finish_stack(const struct nb_blend *b, struct nb_scores *scores)
     if (!nb_blend_has_twin(b) || b->size != 2)
         return;
     double half = nb_stack_half(2) * b->weights.twin * score_twin(b, shares, 1);
-    scores->log_scores[0] -= half; /* the column is of the difference */
+    scores->log_scores[0] -= half; /* the one column is the difference of both scores */
     scores->log_scores[1] += half;
 }
 
@@ -229,7 +229,7 @@ static double stack_evidence(const struct nb_blend *b, const struct nb_stack_wor
     return sum;
 }
 
-/* The difference of the biases. */
+/* Returns the difference of the biases. */
 static double bias_evidence(const struct nb_blend *b, uint32_t best, uint32_t second)
 {
     double sum = 0;
@@ -241,7 +241,7 @@ static double bias_evidence(const struct nb_blend *b, uint32_t best, uint32_t se
     return sum;
 }
 
-/* A value, in the stack; *value of those that were noted come before it in the bag. */
+/* Explains a value by the stack; *value noted values come before it in the bag. */
 static bool explain_noted(struct nb_blend *b, uint64_t id, size_t *value, uint32_t best,
                           uint32_t second, double *evidence)
 {
@@ -316,7 +316,7 @@ struct against {
     struct nb_stack_against sums;
 };
 
-/* ln((label's + more) / (others' + more)). */
+/* Returns ln((own + more) / (others + more)), where others is all - own. */
 static double log_ratio(double own, double all, double more)
 {
     return log(own + more) - log(fmax(all - own, 0) + more);

@@ -10,8 +10,8 @@
 #include "core/base/error.h"
 
 struct nb_level_member {
-    struct nb_string name; /* of the level */
-    size_t index;          /* of the label below */
+    struct nb_string name; /* of its label at the level */
+    size_t index;          /* of the original label */
 };
 
 size_t nb_level_length(const char *label, unsigned level)
@@ -56,8 +56,8 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Labels of one name at the level come to lie side by side: "sci" and "sci/med" do not, as
- * "sci-fi/new" is between them. */
+/* Sorts labels by their names at the level, so that equal names are adjacent. In the order of full
+ * names they are not: "sci-fi/new" lies between "sci" and "sci/med". */
 static int sort(struct nb_levels *l, const struct nb_level_scores *scores, unsigned level)
 {
     size_t bytes = 0;

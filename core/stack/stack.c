@@ -36,7 +36,7 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
     };
 }
 
-/* ---- what the settings fix ------------------------------------------------------------------- */
+/* ---- data derived from settings -------------------------------------------------------------- */
 
 /* 1, 1.5 and 2 are exact as doubles, so that they can be compared. */
 static enum nb_stack_power_kind power_kind(double power)
@@ -125,7 +125,7 @@ size_t nb_stack_memory(const struct nb_stack *stack)
     return sizeof *stack + readings * sizeof *stack->two + atomic_load(&stack->view_bytes);
 }
 
-/* ---- what the counts fix --------------------------------------------------------------------- */
+/* ---- data derived from counts ---------------------------------------------------------------- */
 
 static int labels_room(struct nb_stack_view *view, uint32_t labels)
 {
@@ -167,7 +167,7 @@ static int offsets_room(struct nb_stack_view *view, unsigned experts)
     return 0;
 }
 
-/* What is looked up are numbers of documents. */
+/* Grows the tables of logarithms. All look-ups are for numbers of documents. */
 static int grow_logs(struct nb_stack *s, const struct nb_model *model)
 {
     struct nb_stack_reading *readings = s->view.size <= 2 ? s->two : s->many;
@@ -178,7 +178,7 @@ static int grow_logs(struct nb_stack *s, const struct nb_model *model)
     return rc;
 }
 
-/* T_v, less what the document that is left out has of it. */
+/* Returns T_v without the left-out document. */
 static uint64_t presences(const struct nb_model *model, struct nb_stack_taken taken, uint32_t label,
                           unsigned sum)
 {
@@ -195,12 +195,13 @@ void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_mode
     uint64_t words = nb_stack_less(nb_model_vocabulary(model, sum), taken.unique);
     double virtual_all = smoothing * ((double)words + 1);
     if (view->columns > 1)
-        memset(offsets, 0, view->columns * sizeof *offsets); /* of labels without documents */
+        memset(offsets, 0, view->columns * sizeof *offsets); /* for labels without documents */
     for (uint32_t v = 0; v < view->size; v++) {
         uint64_t own = presences(model, taken, view->labels[v], sum);
         all += own;
         if (view->columns > 1)
-            offsets[view->labels[v]] = (double)own; /* until `all` is known */
+            offsets[view->labels[v]] =
+                (double)own; /* T_v for now; the offset when `all` is known */
     }
     if (view->columns == 1) {
         uint64_t own = presences(model, taken, view->labels[0], sum);
@@ -214,7 +215,7 @@ void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_mode
     }
 }
 
-/* Under the mutex, or while no reader uses the view. */
+/* Computes the offsets of a field. Under the mutex, or while no reader uses the view. */
 static void put_field(struct nb_stack *s, const struct nb_model *model, unsigned field)
 {
     struct nb_stack_view *view = &s->view;

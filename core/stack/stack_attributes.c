@@ -97,7 +97,7 @@ static void put_offsets(const struct nb_stack_pass *p)
 
 /* ---- readings -------------------------------------------------------------------------------- */
 
-/* Documents that have a value, the one that is left out not counted. */
+/* Returns how many documents have a value, not counting the left-out one. */
 static uint64_t documents_of(const struct nb_stack_pass *p, struct nb_row row)
 {
     return nb_stack_less(nb_counts_documents(p->model, row), p->without != NULL);
@@ -127,7 +127,8 @@ static bool says(const struct nb_stack_pass *p, const struct nb_stack_value *val
     return value->row != NB_NO_ROW && documents_of(p, nb_model_row(p->model, value->row)) != 0;
 }
 
-/* How many labels are read, and the column of the one at a place. */
+/* How many labels are read: one of two, else all. The function below returns the column of the
+ * label at a place. */
 static uint32_t labels_read(const struct nb_stack_pass *p)
 {
     return p->view->columns == 1 ? 1 : p->view->size;
@@ -152,7 +153,7 @@ static double reading_of(const struct nb_stack_pass *p, const struct nb_stack_va
 double nb_stack_value_reading(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                               unsigned e, uint32_t v)
 {
-    if (v >= labels_read(p)) /* of two labels the evidence is opposite, to the bit */
+    if (v >= labels_read(p)) /* the evidence of two labels is opposite, to the bit */
         return -nb_stack_value_reading(p, value, e, 0);
     if (!nb_feature_is_number(value->id))
         return reading_of(p, value, e, v);
@@ -160,7 +161,7 @@ double nb_stack_value_reading(const struct nb_stack_pass *p, const struct nb_sta
     return nb_number_reading_of(&number, v, p->readings[e].logs.addend);
 }
 
-/* r_v by column, of labels that have documents. With two labels that of the first. */
+/* Sets r_v by column for labels that have documents; with two labels only for the first. */
 static void put_readings(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                          unsigned e, double *r)
 {
@@ -186,14 +187,15 @@ static void add_to_x(const struct nb_stack_pass *p, uint32_t place, unsigned e, 
         x[v] += nb_stack_power(&p->readings[e], r[p->view->labels[v]]);
 }
 
-/* The value's u, and its share in the twin. */
+/* Returns the value's u times its share in the twin. */
 static double weight_in_twin(const struct nb_stack_inputs *in, const struct nb_slots *slots,
                              const struct nb_stack_value *value)
 {
     return (double)nb_slots_at(slots, value->id) * nb_stack_attribute_share(in, value->place);
 }
 
-/* The twin reads as the last expert does. Its column is that of the second of two labels. */
+/* The twin uses the readings of the last expert. With two labels its column belongs to the second.
+ */
 static void add_to_twin(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                         const double *r)
 {
@@ -275,7 +277,7 @@ int nb_stack_attributes_put(const struct nb_stack_pass *p)
            (size_t)in->attributes->present.count * p->experts * in->size *
                sizeof *in->attributes->x);
     if (p->view->columns == 0)
-        return 0; /* of one label there is no evidence */
+        return 0; /* a single label has no evidence against it */
     put_offsets(p);
     for (size_t i = 0; i < in->attributes->size; i++)
         add_value(p, i);

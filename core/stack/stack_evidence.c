@@ -86,8 +86,8 @@ void nb_stack_evidence_begin_field(struct nb_stack_evidence *e, unsigned field)
     memset(nb_stack_evidence_sums(e, field), 0, e->columns * sizeof *e->sums);
 }
 
-/* In four parts, which do not wait for each other: one sum would take the time of as many additions
- * one after another. */
+/* Sums are split into four parts that do not wait for each other: in one sum each addition would
+ * wait for the one before. */
 enum { PARTS = 4 };
 
 static double gradient_dense(const double *errors, const double *gains, double absent, size_t size)

@@ -14,11 +14,11 @@ struct comparison {
     const struct nb_stack_reading *readings;
     unsigned experts;
     const struct nb_stack_weights *weights;
-    struct nb_stack_inputs *inputs; /* only read */
+    struct nb_stack_inputs *inputs; /* read only */
     uint32_t best, second;          /* positions */
     struct nb_stack_mix mix;
     struct nb_stack_worth worth;
-    const struct nb_slots *slots; /* of the twin; NULL: without it */
+    const struct nb_slots *slots; /* of the twin; NULL: no twin */
 };
 
 static uint64_t documents_of(const struct comparison *c, struct nb_row row, uint32_t position)
@@ -26,7 +26,7 @@ static uint64_t documents_of(const struct comparison *c, struct nb_row row, uint
     return nb_counts_of(c->model, row, c->view->labels[position]).documents;
 }
 
-/* The offset of a label; of two labels only the first's is kept. */
+/* Returns the offset of a label; with two labels only the first's is stored. */
 static double offset_of(const struct comparison *c, unsigned e, unsigned field, uint32_t position)
 {
     const double *offsets = nb_stack_offsets(c->stack, c->model, e, field);
@@ -55,13 +55,13 @@ static double evidence_of(const struct comparison *c, struct nb_row row)
     return sum;
 }
 
-/* Explains two labels from the evidence that the inputs keep; rows are not read again. r and e of
- * the second label are minus those of the first, to the bit, so the difference of both is twice one
- * of them; factors of 2 and -1 may stand anywhere in a product. */
+/* Explains two labels from the evidence that the inputs keep, without reading rows again. r and e
+ * of the second label are the negatives of the first's, to the bit, so the difference is twice one
+ * of them. Factors of 2 and -1 are exact anywhere in a product. */
 static size_t explain_said(const struct comparison *c, const struct nb_feature *features,
                            struct nb_evidence_sums *sums, struct nb_evidence *rows)
 {
-    struct nb_evidence_sums of = *sums; /* a copy, which no store to a row can change */
+    struct nb_evidence_sums of = *sums; /* a copy that stores to rows cannot change */
     const struct nb_stack_said *said = c->inputs->said;
     const struct nb_slots_values slots = nb_slots_values(c->slots);
     size_t count = c->inputs->said_count;
@@ -97,7 +97,7 @@ static double worth_of_value(const struct comparison *c, uint32_t place, unsigne
            nb_stack_share(&c->weights->settings, a->features);
 }
 
-/* A value of an attribute, as the inputs have it. */
+/* Returns the evidence of a value of an attribute that the inputs have noted. */
 static double evidence_of_value(const struct comparison *c, const struct nb_stack_value *value)
 {
     const struct nb_stack_pass pass = {.stack = c->stack,
@@ -121,7 +121,7 @@ static double evidence_of_value(const struct comparison *c, const struct nb_stac
     return sum;
 }
 
-/* The feature at a place of the bag; *value of those that are values come before it. */
+/* Explains the feature at place `at` of the bag; *value noted values come before it. */
 static void explain_value(const struct comparison *c, const struct nb_feature *features, size_t at,
                           size_t *value, struct nb_evidence *rows, size_t *filled)
 {
@@ -159,7 +159,7 @@ static size_t explain_features(const struct comparison *c, const struct nb_featu
     return filled;
 }
 
-/* The row that belongs to no feature: the difference of the biases. */
+/* Returns the evidence of the row that belongs to no feature: the difference of the biases. */
 static double bias_evidence(const struct comparison *c, const struct nb_scores *scores)
 {
     const struct nb_stack_weights *weights = c->weights;
@@ -213,15 +213,15 @@ int nb_stack_explain(struct nb_stack *stack, const struct nb_model *model,
     return 0;
 }
 
-/* One label against all others together, with the weights of two labels. The evidence of the stack
- * is for a label against all others in any case: only which labels there are is another matter. */
+/* One label against all others together, with the weights for two labels. The evidence of the stack
+ * is always that for a label against all others. */
 struct against {
     struct nb_stack *stack;
     const struct nb_model *model;
     uint32_t label;
     const struct nb_slots *slots; /* of the twin, or NULL */
     struct nb_stack_against sums;
-    struct nb_stack_inputs inputs; /* of the attributes alone: of one column, the label's */
+    struct nb_stack_inputs inputs; /* of the attributes alone, with one column for the label */
 };
 
 static void put_offsets(struct against *a, const struct nb_stack_view *view)
@@ -275,7 +275,8 @@ static void add_features(struct against *a, const struct nb_feature *features, s
     }
 }
 
-/* Those of the attributes, as if the label came first of two, and the second were all others. */
+/* Computes the inputs of the attributes as if there were two labels: first the label, then all
+ * others together. */
 static int put_attributes(struct against *a, const struct nb_stack_view *view)
 {
     struct nb_stack_view own = {.size = view->size, .columns = 1};
@@ -300,7 +301,7 @@ static int put_attributes(struct against *a, const struct nb_stack_view *view)
                                                              .experts = a->stack->settings.two.size,
                                                              .inputs = &a->inputs,
                                                              .twin = a->slots ? &twin : NULL});
-    a->sums.twin_of_attributes = -t[1]; /* t is the second's */
+    a->sums.twin_of_attributes = -t[1]; /* t belongs to the second label */
     a->inputs.t = NULL;
     free(own.labels);
     return rc;
@@ -322,7 +323,7 @@ static double sum_attributes(const struct against *a, const struct nb_stack_weig
     return all;
 }
 
-/* d of a label. Where there are two, the column is the second's. */
+/* Returns d of a label. With two labels, the one column belongs to the second. */
 static double twin_bias(const struct nb_stack_view *view, const struct nb_stack_weights *weights,
                         uint32_t label)
 {

@@ -15,28 +15,28 @@
 _Static_assert((int)NB_STACK_GROUPS <= 32, "a bit for each group");
 _Static_assert((int)NB_ATTRIBUTES_MOST <= UINT8_MAX + 1, "a byte for the number of an attribute");
 
-/* The leave-one-out inputs of many documents, as a fit keeps them until it has learned from them:
- * about 20 bytes for each label and field that a document has.
+/* The leave-one-out inputs of many documents, kept until the fit has learned from them: about 20
+ * bytes for each label and each field of a document.
  *
- * A document: the values of those groups that it has, [group][expert][column], and behind them
- * those of its attributes, likewise. With two labels the second column is minus the first, and is
- * left out. */
+ * For each document: the inputs of the groups that it has, [group][expert][column], then those of
+ * its attributes in the same layout. With two labels the second column is the negative of the first
+ * and is left out. */
 struct sample {
-    size_t first; /* of its values */
+    size_t first; /* index in `values` */
     uint32_t label;
-    uint32_t groups;        /* 1u << group */
-    size_t first_attribute; /* of the numbers of its attributes */
-    uint32_t attributes;    /* how many it has */
+    uint32_t groups;        /* bits 1u << group: groups that it has */
+    size_t first_attribute; /* index in `attributes` */
+    uint32_t attributes;    /* number of attributes that it has */
 };
 
 struct samples {
-    struct nb_stack_inputs inputs; /* of the sample at hand; its labels are those of all */
-    uint32_t *places;    /* owned; of its labels among those of the inputs that are taken over */
+    struct nb_stack_inputs inputs; /* of the current sample; `labels` is the same for all samples */
+    uint32_t *places;    /* owned; for each of these labels, its place in the inputs being added */
     struct sample *list; /* owned */
     size_t size, room;
     double *values; /* owned; of all samples */
     size_t value_count, value_room;
-    uint8_t *attributes; /* owned; of all samples: numbers */
+    uint8_t *attributes; /* owned; of all samples: attribute numbers */
     size_t attribute_count, attribute_room;
 };
 
@@ -60,7 +60,7 @@ static size_t samples_memory(const struct samples *s)
     return s->room * sizeof *s->list + s->value_room * sizeof *s->values + s->attribute_room;
 }
 
-/* How many experts the inputs are of; 0: there are none yet. */
+/* Returns the number of experts in the inputs; 0: there are no inputs yet. */
 static unsigned samples_experts(const struct samples *s)
 {
     return s->inputs.count / NB_STACK_GROUPS;
@@ -105,7 +105,7 @@ static int take_labels(struct samples *s, const struct nb_stack_inputs *inputs)
     return 0;
 }
 
-/* Adds an input to the values: that of the labels of all. */
+/* Appends one input of the samples' labels to `values`. */
 static void put_input(struct samples *s, const double *x)
 {
     uint32_t columns = columns_of(s);
@@ -142,7 +142,7 @@ static void put_values(struct samples *s, const struct nb_stack_inputs *inputs,
     assert(s->value_count <= s->value_room);
 }
 
-/* Takes the inputs of a document over, as nb_stack_fit_add. */
+/* Copies the inputs of a document, as nb_stack_fit_add. */
 static int samples_add(struct samples *s, const struct nb_stack_inputs *inputs, uint32_t label)
 {
     int rc = take_labels(s, inputs);
@@ -207,7 +207,7 @@ static int samples_take(struct samples *s, const struct sample *sample)
     return take_attributes(s, sample, from);
 }
 
-/* Frees the samples. How many there were, and their labels, stays. */
+/* Frees the samples, but keeps their number and their labels. */
 static void samples_drop(struct samples *s)
 {
     free(s->list);
@@ -225,13 +225,13 @@ static void samples_drop(struct samples *s)
 struct nb_stack_fit {
     struct nb_stack_settings settings;
     double fingerprint;
-    uint64_t *numbers; /* owned; of the documents that are wanted */
+    uint64_t *numbers; /* owned; numbers of the wanted documents */
     uint32_t wanted, next;
-    struct nb_stack_weights *weights; /* owned; that learn */
+    struct nb_stack_weights *weights; /* owned; the weights that learn */
     struct samples samples;
     struct nb_random random;
-    uint32_t *turns; /* owned; the samples, in the order of the pass under way */
-    uint32_t at;     /* in the pass */
+    uint32_t *turns; /* owned; the samples in the order of the current pass */
+    uint32_t at;     /* position in the pass */
     unsigned pass;
 };
 
@@ -367,7 +367,7 @@ static double faded_sum(const struct nb_stack_settings *settings, double k)
     return settings->memory * (1 - pow(1 - 1 / settings->memory, k));
 }
 
-/* The sum of squares of each of these weights. */
+/* Divides the sum of squares of each weight from `first` to `end` by the number of passes. */
 static void divide_squares(struct nb_weights *w, size_t first, size_t end)
 {
     for (size_t place = first; place < end; place += 2)
@@ -400,7 +400,7 @@ struct nb_stack_weights *nb_stack_fit_weights(struct nb_stack_fit *fit)
 
 /* ---- what was learned ------------------------------------------------------------------------ */
 
-/* Whether a set belongs to the experts that learned. Without documents every set counts. */
+/* Whether a set belongs to the experts that learned. Without documents every set does. */
 static bool has_learned(const struct nb_stack_fit *fit, unsigned set)
 {
     uint32_t labels = fit->samples.inputs.size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a document. What is summed for two labels: core/stack/stack_two.c; for more
- * of them: core/stack/stack_many.c.
+ * The inputs of a document. core/stack/stack_two.c computes the sums for two labels,
+ * core/stack/stack_many.c those for more.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 
 /* ---- any number of labels -------------------------------------------------------------------- */
 
-/* More than two labels: what is read of a row that is next but some, beside the row. */
+/* More than two labels: prefetches what a later row needs besides the row itself. */
 NB_PREFETCHING void prefetch_row(const struct nb_stack_pass *p, struct nb_row row)
 {
     nb_counts_prefetch(p->model, row);
@@ -117,7 +117,7 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
     }
 }
 
-/* Returns how many rows are of no field. */
+/* Adds rows and counts the features of each field. Returns how many rows belong to no field. */
 static size_t add_rows(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                        uint32_t features[NB_FIELDS])
 {
@@ -140,7 +140,7 @@ static size_t add_rows(const struct nb_stack_pass *p, const struct nb_row_count 
     return others;
 }
 
-/* The group of all fields but n-grams, for which the sums of these are added up in their order. */
+/* Sets the group of all fields but n-grams: adds up the sums of these fields in their order. */
 static void put_total(const struct nb_stack_pass *p, double *x)
 {
     const struct nb_stack_inputs *in = p->inputs;
@@ -168,7 +168,7 @@ static void finish_twin(const struct nb_stack_pass *p)
     struct nb_stack_inputs *in = p->inputs;
     in->has_twin = true;
     in->is_kept = p->twin->keeps;
-    if (in->size <= 2) /* else nb_stack_many_finish did it */
+    if (in->size <= 2) /* else nb_stack_many_finish has done it */
         put_twin(in);
 }
 
@@ -219,7 +219,7 @@ static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings 
     return nb_stack_attributes_put(p);
 }
 
-/* Whether there is one is known from the inputs. */
+/* Begins the twin's part, if the inputs ask for a twin. */
 static int begin_twin(struct nb_stack_pass *pass, size_t size)
 {
     struct nb_stack_inputs *in = pass->inputs;
@@ -296,7 +296,7 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
     return finish(&pass, &stack->settings) != 0 ? nb_error_no_memory(error) : 0;
 }
 
-/* ---- a document that the counts have --------------------------------------------------------- */
+/* ---- a counted document ---------------------------------------------------------------------- */
 
 /* Reads the rows of values in a loop of their own, so that the loop over words calls no function.
  * Returns 0, or NB_CORRUPT if a row was dropped. */
@@ -339,7 +339,8 @@ static size_t survey_fields(const struct nb_stack_pass *p, const struct nb_row_c
     return others;
 }
 
-/* `others` of the rows are of no field. Returns 0, or NB_CORRUPT if one of them was dropped. */
+/* Ends the survey; `others` rows belong to no field. Returns 0, or NB_CORRUPT if one of them was
+ * dropped. */
 static int end_survey(const struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                       size_t others, const struct nb_stack_without *without)
 {
@@ -355,8 +356,8 @@ static int survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size
     return end_survey(p, rows, size, others, without);
 }
 
-/* More than two labels. A document that is left out is looked at first, because the offsets depend
- * on what it has; another one is read once. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+/* More than two labels. The rows of a left-out document are read twice, because the offsets depend
+ * on its features; other documents are read once. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 static int read_rows(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
                      struct nb_stack_without *out)
 {
@@ -373,7 +374,7 @@ static int read_rows(struct nb_stack_pass *p, const struct nb_row_count *rows, s
     return end_survey(p, rows, size, others, out);
 }
 
-/* With two labels: the offsets of the document's fields. */
+/* With two labels: computes the offsets of the document's fields. */
 static void put_own_offsets(struct nb_stack_pass *p, double *offsets)
 {
     const struct nb_stack_bank *bank = nb_stack_bank(&p->stack->settings, p->view->size);

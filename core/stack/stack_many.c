@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a document with more than two labels, in time of the counts that are not zero.
+ * The inputs of a document with more than two labels, in time proportional to the non-zero counts.
  *
  * For a label v that has no document with the feature w, r_v = g_w - o_v: g_w = ln a - ln(D_w + a)
  * depends on the feature alone, and the offset o_v on the label and the field. So for each field
  *
  *     sum of e_v = F(o_v) + sum over the non-zero cells of e(g_wv - o_v) - e(g_w - o_v)
  *
- * where F(o) is the sum of e(g_w - o) over the features of the field (stack_many.c). What
- * cells add is in stack_many.h; of rows that most labels have it adds up
- * e(r_v) as it is.
+ * where F(o) is the sum of e(g_w - o) over the features of the field. stack_many.h adds what the
+ * cells contribute; for rows that most labels have, it adds up e(r_v) directly.
  */
 #include "core/stack/stack_many.h"
 
@@ -17,16 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What every label gets of the rows that few labels have: F(o) of its offset o in each field
- * (stack_many.c), and with it the inputs.
+/* What sparse rows add to every label: F(o) of its offset o in each field. This completes the
+ * inputs.
  *
  * With the power 2, e(r) is r |r|: with the g_w sorted, and prefix sums of 1, g and g^2, F costs a
- * binary search for each label. Equal D_w are one group; with a power that does not expand, F goes
- * over the groups. */
+ * binary search for each label. Equal D_w are one group; with a power that has no such expansion, F
+ * loops over the groups. */
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 /* Radix sort (Knuth, The Art of Computer Programming 3, 5.2.5), from the lowest digit; digits that
- * all keys share are passed over. */
+ * all keys share are skipped. */
 static void sort_keys(struct nb_stack_scratch *s)
 {
     uint64_t same = UINT64_MAX, first = s->key_count == 0 ? 0 : s->keys[0];
@@ -48,8 +47,8 @@ static void sort_keys(struct nb_stack_scratch *s)
     }
 }
 
-/* Makes the groups of a field, by falling gain, and behind them one that has the sums of all. Its
- * keys begin at *at, which moves on behind them. Returns how many there are. */
+/* Makes the groups of a field, in order of falling gain, and behind them one with the sums of all.
+ * The field's keys begin at *at, which is moved behind them. Returns the number of groups. */
 static size_t make_groups(const struct nb_stack_scratch *s, unsigned field,
                           const struct nb_stack_reading *reading, size_t *at)
 {
@@ -112,7 +111,7 @@ static double base_of(const struct nb_stack_reading *reading, const struct nb_st
 
 /* ---- the inputs ------------------------------------------------------------------------------ */
 
-/* What is in the sums becomes t. */
+/* Turns the twin's sums into t. */
 static void finish_twin(const struct nb_stack_pass *p)
 {
     struct nb_stack_evidence *evidence = p->twin;
@@ -136,7 +135,7 @@ static void finish_twin(const struct nb_stack_pass *p)
     }
 }
 
-/* The fields of which there are sums, each once: its groups, which may be none, and every label. */
+/* Handles each field that has sums: its groups, possibly none, and then every label. */
 void nb_stack_many_finish(const struct nb_stack_pass *p)
 {
     const struct nb_stack_view *view = p->view;
@@ -163,7 +162,7 @@ void nb_stack_many_finish(const struct nb_stack_pass *p)
         finish_twin(p);
 }
 
-/* With no more labels than this every row is taken as dense: measured with 20. */
+/* With at most this many labels every row is treated as dense: measured with 20 labels. */
 enum { FEW_LABELS = 32 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -205,7 +204,7 @@ static int keys_room(struct nb_stack_scratch *s, size_t size)
     return 0;
 }
 
-/* The offsets of the document's fields. */
+/* Computes the offsets of the document's fields. */
 static int put_own_offsets(const struct nb_stack_pass *p, size_t room)
 {
     struct nb_stack_scratch *s = p->inputs->scratch;
@@ -257,7 +256,7 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
         memset(nb_stack_many_sums(p, e, field), 0, p->view->columns * sizeof *s->sums);
 }
 
-/* Notes what the row adds for every label; its cells add their difference from that. */
+/* Notes what the row adds for every label without it; its cells add the difference. */
 static void begin_twin(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        size_t cells, struct nb_stack_target *t)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The weights as records: a head that names what the shared weights are, in the order of their
+ * The weights as records: a head with the names of the shared weights, in the order of their
  * places, and one record for each range of places.
  *
  * The names make a store of another version readable: a field that this program does not have is
- * dropped, one that the store does not have begins with its start value. After that all ranges
- * count as changed, so that the next commit stores them in this program's order.
+ * dropped, and a field that the store does not have gets its start value. Then all ranges count as
+ * changed, so that the next commit stores them in this program's order.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "core/stack/stack_private.h"
 #include "core/stack/weights.h"
 
-/* The records: 0 is the head; from 1 on the ranges of the shared weights; and from (1 + e) << 16 on
- * those of the biases of expert e; from 3 << 16 on those of the order; then those of the twin and
- * of the attributes, by their numbers, which never change. The slots of the twin follow all
- * vectors, but only where all records are in a row. */
+/* The numbers of records, which never change. 0: the head; from 1: ranges of the shared weights;
+ * from (1 + e) << 16: ranges of the biases of expert e; from 3 << 16: ranges of the order; then
+ * those of the twin and of the attributes. The slots of the twin follow all vectors, but only when
+ * all records are written in a row. */
 enum {
     HEAD = 0,
     VECTOR_BITS = 16,
@@ -47,7 +47,7 @@ static const char *set_name(unsigned set)
     return set_names[set];
 }
 
-/* The vector that a record is a range of, and which; NULL for a vector of later versions. */
+/* Returns the vector of a record, and sets *range; NULL: a vector of a later version. */
 static struct nb_weights *vector_of(struct nb_stack_weights *w, uint32_t record, uint32_t *range)
 {
     uint32_t vector = record >> VECTOR_BITS;
@@ -78,7 +78,7 @@ static void write_head(struct nb_packer *to)
         write_name(to, column_name(column));
 }
 
-/* Writes a bit for each place that is not 0, to the bit, and then the values of these places. */
+/* Writes a mask of the places that are not 0, to the bit, and then the values of these places. */
 static void write_range(const struct nb_weights *w, uint32_t range, struct nb_packer *to)
 {
     const double *values = w->values + (size_t)range * NB_WEIGHTS_RANGE;
@@ -110,7 +110,7 @@ uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32
         uint32_t range = nb_weights_changed(w, from > first ? from - first : 0);
         if (range != NB_WEIGHTS_NO_RANGE)
             return first + range;
-        /* Ranges that only the stored form has are emptied. */
+        /* Ranges that only the store has must be stored as empty. */
         uint32_t left = first + w->ranges > from ? first + w->ranges : from;
         if (vector == 0 && left < first + weights->stored_ranges)
             return left;
@@ -143,7 +143,7 @@ static uint32_t number_of(struct nb_string name, const char *(*names)(unsigned),
     return UINT32_MAX;
 }
 
-/* Reads a list of names; *numbers gets this program's number of each. */
+/* Reads a list of names, and sets *numbers to this program's number of each. */
 static int read_names(struct nb_unpacker *r, const char *(*names)(unsigned), uint32_t own,
                       uint32_t **numbers, uint32_t *count, bool *is_ours)
 {
@@ -181,7 +181,8 @@ static int read_head(struct nb_stack_weights *weights, struct nb_unpacker *r)
     return nb_unpacker_done(r) ? 0 : NB_CORRUPT;
 }
 
-/* Squares and losses are never negative, nor is what the order has come to. */
+/* Whether a stored value is valid: sums of squares, losses and the numbers of the order are never
+ * negative. */
 static bool is_possible(const struct nb_stack_weights *weights, const struct nb_weights *w,
                         double value, size_t place)
 {
@@ -190,7 +191,7 @@ static bool is_possible(const struct nb_stack_weights *weights, const struct nb_
     return isfinite(value) && !(never_negative && value < 0);
 }
 
-/* Our place for a stored place; SIZE_MAX if this program does not know it. */
+/* Returns this program's place for a stored place; SIZE_MAX: unknown to this program. */
 static size_t place_of(const struct nb_stack_layout *l, size_t stored)
 {
     uint32_t set = l->set_of[stored / 2 / l->columns];
@@ -200,7 +201,7 @@ static size_t place_of(const struct nb_stack_layout *l, size_t stored)
     return nb_stack_place(set, column) + stored % 2;
 }
 
-/* What the range says of each of its places: those outside its mask are 0. */
+/* Reads the value of each place of a range; places outside its mask are 0. */
 static int read_values(struct nb_stack_weights *weights, struct nb_weights *w, size_t first,
                        size_t end, struct nb_unpacker *r)
 {
@@ -257,7 +258,7 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
     return read_values(weights, w, first, end, &r);
 }
 
-/* ---- all of them in a row -------------------------------------------------------------------- */
+/* ---- all records in a row -------------------------------------------------------------------- */
 
 static void write_one(uint32_t record, struct nb_packer *to, const struct nb_packer *bytes)
 {
@@ -267,7 +268,8 @@ static void write_one(uint32_t record, struct nb_packer *to, const struct nb_pac
     bytes->out->length = 0;
 }
 
-/* The first range also when all of it is 0: it says how many slots there are. */
+/* Writes the ranges of slots that are not 0, and always the first, which has the number of slots.
+ */
 static void write_slots(const struct nb_stack_weights *weights, struct nb_packer *to,
                         struct nb_buffer *scratch)
 {
@@ -281,7 +283,8 @@ static void write_slots(const struct nb_stack_weights *weights, struct nb_packer
     }
 }
 
-/* Vectors but the first are left out where they are all 0: these are start values. */
+/* Writes all ranges. In vectors other than the first, ranges of zeros are left out: 0 is the start
+ * value there. */
 static void write_all(const struct nb_stack_weights *weights, struct nb_packer *to,
                       struct nb_buffer *scratch)
 {
@@ -297,7 +300,7 @@ static void write_all(const struct nb_stack_weights *weights, struct nb_packer *
         }
     }
     write_slots(weights, to, scratch);
-    nb_pack_varint(to, HEAD); /* no record any more */
+    nb_pack_varint(to, HEAD); /* end of the records */
 }
 
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to)
@@ -324,7 +327,7 @@ static int read_all(struct nb_stack_weights *weights, struct nb_unpacker *r)
     return r->failed ? NB_CORRUPT : 0;
 }
 
-/* Replaces the vectors of `to` by those of `from`; nothing of them counts as stored. */
+/* Replaces the vectors of `to` by those of `from`; none of their ranges counts as stored. */
 static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
 {
     nb_lock_write(to->lock);
@@ -345,7 +348,7 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
     if (back == NULL)
         return NB_NO_MEMORY;
     int rc = read_all(back, r);
-    /* Ranges that may be stored and are all 0 now are stored again. */
+    /* Keeps ranges that may be stored but are all 0 now, so that they are stored again. */
     for (unsigned v = 1; rc == 0 && v < NB_STACK_VECTORS; v++)
         rc = nb_weights_grow(nb_stack_vector(back, v),
                              nb_weights_places(nb_stack_vector(weights, v)), NULL);

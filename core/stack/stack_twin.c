@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the twin learns. What it adds to the scores: core/stack/stack_weights.c.
+ * How the twin learns. core/stack/stack_weights.c has what it adds to the scores.
  *
- * With two labels there is one column, that of the difference of the second's score to the first's:
- * t and d of the first are 0, and the formulas are those of the logistic regression.
+ * With two labels there is one column, for the second label's score minus the first's: t and d of
+ * the first are 0, and the formulas are those of logistic regression.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 static const double RATE = 0.35;           /* step of u */
 static const double ROOT = 0.01;           /* added to the root of u's squares: large first steps */
 static const double RATE_BIAS = 0.05;      /* step of d */
-static const double RATE_SHARPNESS = 0.03; /* step of c, which stays within: */
+static const double RATE_SHARPNESS = 0.03; /* step of c, which stays within these bounds: */
 static const double LEAST_SHARPNESS = 0.2, MOST_SHARPNESS = 3;
 static const double NOISE = 0.1;     /* share of labels that may be wrong: the loss is bounded */
 static const double SETTLED = 0.005; /* 1 - P(label) below which a document teaches nothing */
@@ -44,7 +44,7 @@ static void fade_in(const struct step *s, size_t place, double loss)
                    (1 - s->weight / s->weights->settings.memory) * before + s->weight * loss);
 }
 
-/* The stack's scores, in `scores`; with two labels their difference for the second. */
+/* Sets `scores` to the stack's scores; with two labels the second gets their difference. */
 static void take_scores(const struct step *s, double *scores)
 {
     uint32_t size = s->inputs->size;
@@ -82,7 +82,7 @@ static void learn_mixture(const struct step *s)
     nb_weights_set(w, NB_STACK_SHARPNESS, fmin(fmax(c, LEAST_SHARPNESS), MOST_SHARPNESS));
 }
 
-/* The errors e_v, by column. With two labels that of the second label. */
+/* Sets the errors e_v by column; with two labels only that of the second. */
 static void put_errors(const struct step *s, double *errors)
 {
     const struct nb_stack_evidence *evidence = s->inputs->evidence;
@@ -97,8 +97,8 @@ static void put_errors(const struct step *s, double *errors)
     }
 }
 
-/* What the errors come to with evidence that every label has: sum of e_v, and of e_v times offset.
- */
+/* Sums the errors for evidence that every label has: the sum of e_v, and for each field that of e_v
+ * times the offset. */
 static void sum_errors(const struct step *s, double *sum, double by_field[NB_FIELDS])
 {
     const struct nb_stack_evidence *evidence = s->inputs->evidence;
@@ -126,7 +126,7 @@ static inline __attribute__((always_inline)) void learn_slot(struct nb_slots *sl
 
 static void learn_features(const struct step *s)
 {
-    enum { AHEAD = 16 }; /* slots lie anywhere */
+    enum { AHEAD = 16 }; /* prefetch distance: slots are scattered */
     const struct nb_stack_evidence *evidence = s->inputs->evidence;
     const struct nb_slots *slots = &s->weights->slots;
     double shares[NB_FIELDS], by_field[NB_FIELDS], sum;
@@ -202,7 +202,8 @@ static int make_features_room(struct nb_stack_weights *weights,
     return rc != 0 ? rc : nb_slots_reserve(&weights->slots, slots);
 }
 
-/* Under the weights' lock. Returns whether the document teaches features. */
+/* Does the first part of a step, under the weights' lock. Returns whether the document teaches
+ * features. */
 static bool weigh(const struct step *s)
 {
     struct nb_scores *scores = &s->weights->scratch;
@@ -212,7 +213,7 @@ static bool weigh(const struct step *s)
     return 1 - scores->probabilities[s->place] >= SETTLED;
 }
 
-/* Under the weights' lock, after weigh, whose probabilities it takes. */
+/* Does the second part of a step, under the weights' lock, with the probabilities from weigh. */
 static void learn(const struct step *s)
 {
     put_errors(s, s->inputs->evidence->errors);
@@ -221,7 +222,7 @@ static void learn(const struct step *s)
     learn_biases(s);
 }
 
-/* Whether there is a step to be done. */
+/* Prepares a step. Returns whether there is a step to do. */
 static bool begin(struct step *s, struct nb_stack_weights *weights,
                   const struct nb_stack_inputs *inputs, uint32_t label, double weight)
 {
@@ -280,7 +281,7 @@ bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels
                          uint64_t documents)
 {
     enum { FEW_LABELS = 32 };
-    const double most = 0.2; /* loss of a document; that of a certain verdict is .105 */
+    const double most = 0.2; /* mean loss of a document; that of a certain, right verdict is .105 */
     double memory = weights->settings.memory;
     double all = memory * (1 - pow(1 - 1 / memory, (double)documents));
     return labels <= FEW_LABELS || nb_weights_at(&weights->twin, NB_STACK_TWIN_LOSS) > most * all;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sums of a document with two labels: one column of them, with r and e of the first label;
- * those of the second are minus these, to the bit. Of a bag they are added up while its rows are
- * read (stack_two.c). Where a document is left out, all its rows are looked at before the
- * first is summed, because the offsets follow from them; so it is noted what each of them has
- * (stack_two.c), and summed here.
+ * The sums of a document with two labels. There is one column, with r and e of the first label;
+ * those of the second are their negatives, to the bit. The evidence of a bag is added up while its
+ * rows are read. If a document is left out, all its rows must be read before the first is summed,
+ * because the offsets depend on them: so the counts of each row are noted first, and summed later.
  */
 #include <assert.h>
 #ifdef __SSE2__
@@ -23,10 +22,10 @@
  * notes cannot change. */
 struct notes {
     const struct nb_model *model;
-    struct nb_slots_values slots; /* of the twin: asked for when the row is noted */
+    struct nb_slots_values slots; /* of the twin: prefetched when the row is noted */
     struct nb_stack_noted *next;
-    uint32_t label;      /* the first one */
-    uint32_t out, first; /* 1: a document is left out; and it has the first label */
+    uint32_t label;      /* the first label */
+    uint32_t out, first; /* out: 1 if a document is left out; first: 1 if it has the first label */
 };
 
 static inline struct notes notes_of(const struct nb_stack_pass *p)
