@@ -67,7 +67,7 @@ static inline uint64_t note(struct notes *n, uint64_t id, uint32_t row)
 
 /* A local copy of the twin's sums, which stores to the features' evidence cannot change. */
 struct twin_sums {
-    struct nb_slots_values slots; /* without a twin: of no slots */
+    struct nb_slots_values slots; /* without a twin: no slots */
     double gains[NB_FIELDS];
 };
 
@@ -76,7 +76,7 @@ static inline struct twin_sums twin_sums_of(const struct nb_stack_pass *p)
     return (struct twin_sums){.slots = nb_slots_values(p->twin == NULL ? NULL : p->twin->slots)};
 }
 
-/* `r` is that of the first label; that of the second is minus it. */
+/* `r` belongs to the first label; that of the second is its negative. */
 static inline void add_to_twin(struct twin_sums *sums, unsigned field, uint32_t key, double r)
 {
     sums->gains[field] -= (double)sums->slots.values[key & sums->slots.mask] * r;
@@ -98,16 +98,16 @@ static inline bool keeps_terms(const struct nb_stack_pass *p)
     return p->twin != NULL && p->twin->keeps;
 }
 
-/* The sums of a document with two labels by the usual bank: both experts have the power 1.5, and
- * what a feature says for them is computed at once, as two numbers. Only where __SSE2__ is defined;
- * elsewhere core/stack/stack_two.c computes the same bits for one expert after the other. */
+/* The sums of a document with two labels by the usual bank: both experts have the power 1.5, so the
+ * evidence of a feature for both is computed at once, as a vector of two numbers. Only where
+ * __SSE2__ is defined; elsewhere add_each computes the same bits for one expert after the other. */
 #ifdef __SSE2__
 
-/* The sums of both experts of the usual bank, and what they are made of. */
+/* The sums of both experts of the usual bank, and the data to compute them. */
 struct pairs {
     const struct nb_stack_reading *a, *b;
     const double *logs_a, *logs_b;
-    uint32_t least; /* from this count on the logarithm is not in both tables */
+    uint32_t least; /* logarithms of counts below this are in both tables */
     __m128d offsets[NB_FIELDS], sums[NB_FIELDS];
     struct twin_sums twin;
 };
@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) struct pairs begin_pairs(const stru
 /* The gains of both experts. */
 static inline __m128d gains_of(const struct pairs *s, uint32_t first, uint32_t second)
 {
-    if ((first | second) >= s->least) /* the bits of both: not below either of them */
+    if ((first | second) >= s->least) /* `first | second` is at least the larger of both */
         return _mm_sub_pd(_mm_set_pd(nb_stack_log(s->b, first), nb_stack_log(s->a, first)),
                           _mm_set_pd(nb_stack_log(s->b, second), nb_stack_log(s->a, second)));
     return _mm_sub_pd(_mm_set_pd(s->logs_b[first], s->logs_a[first]),
@@ -144,9 +144,9 @@ static inline double last_of(__m128d pair)
     return _mm_cvtsd_f64(_mm_unpackhi_pd(pair, pair));
 }
 
-/* A feature that so many documents of each label have: adds r sqrt|r| of both experts, two square
- * roots for the time of one, and the same bits; nothing to the twin. Returns r of both; *e is what
- * was added. */
+/* Adds a feature that so many documents of each label have: r sqrt|r| for both experts, with two
+ * square roots in the time of one, and the same bits. Adds nothing to the twin. Returns r of both,
+ * and sets *e to what was added. */
 static inline __attribute__((always_inline)) __m128d
 add_to_experts(struct pairs *s, uint32_t first, uint32_t second, unsigned field, __m128d *e)
 {
@@ -166,7 +166,7 @@ add_pair(struct pairs *s, uint32_t first, uint32_t second, unsigned field, uint3
     return r;
 }
 
-/* Keeps what a feature says, for an explanation. */
+/* Keeps the evidence of a feature for an explanation. */
 static inline __attribute__((always_inline)) void say(struct nb_stack_said *said, __m128d e,
                                                       __m128d r)
 {
@@ -192,8 +192,7 @@ static inline __attribute__((always_inline)) void end_pairs(const struct nb_stac
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Two labels: the rows of a document that the counts have, of which it may be left out. They are
- * read four at a time (core/counts/row_reader.h), and noted, or summed where all is known. */
+/* Notes the rows of a bag. */
 static void two_note_bag(const struct nb_stack_pass *p, const struct nb_feature *features,
                          size_t size, const struct nb_found *known)
 {
@@ -227,10 +226,10 @@ struct reading {
     struct nb_stack_said *said; /* the next one */
     uint32_t features[NB_FIELDS];
     unsigned
-        turn; /* by so many bits documents of a pair are turned: the first label's come first */
+        turn; /* bits by which documents of a pair are rotated, to put the first label's first */
 };
 
-/* Documents of both labels, of a row that some label has. `turn` turns those of a pair. */
+/* Sets the documents of both labels in a row that some label has. `turn` as in struct reading. */
 static inline __attribute__((always_inline)) void put_documents(const struct nb_stack_pass *p,
                                                                 struct nb_row row, unsigned turn,
                                                                 uint32_t *first, uint32_t *second)
@@ -246,8 +245,8 @@ static inline __attribute__((always_inline)) void put_documents(const struct nb_
     *second = (uint32_t)(d.all - d.own);
 }
 
-/* `says` is a constant where this is called: what each feature says is kept. Of a mail that is as
- * much memory as the first-level cache has. */
+/* Reads and sums a step of a bag. Callers pass a constant `says`: whether the evidence of each
+ * feature is kept. For a mail this takes as much memory as the first-level cache has. */
 static inline __attribute__((always_inline)) void
 read_step(const struct nb_stack_pass *p, struct reading *reading, const struct nb_feature *features,
           size_t start, size_t step, size_t size, const struct nb_found *found, bool says)
@@ -304,7 +303,7 @@ static void two_sum_bag(const struct nb_stack_pass *p, const struct nb_feature *
 _Static_assert(offsetof(struct nb_stack_noted, second) == sizeof(uint32_t),
                "both are written as one number");
 
-/* Where the labels are others than 0 and 1, `label` finds nothing in any row. */
+/* If the labels are not 0 and 1, `label` matches no row. */
 static struct nb_reader_labels reader_labels(const struct nb_stack_pass *p)
 {
     const uint32_t *labels = p->view->labels;
@@ -323,17 +322,18 @@ static struct nb_reader_labels reader_labels(const struct nb_stack_pass *p)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Where the rows of a document are read, and what is counted of them. */
+/* Reads the rows of a counted document, four at a time (core/counts/row_reader.h), and counts its
+ * features. The rows are noted, or summed at once if the offsets are known. */
 struct surveying {
     struct nb_row_reader reader;
     struct nb_reader_labels labels;
-    struct nb_slots_values slots; /* of the twin: asked for when a row is looked at */
+    struct nb_slots_values slots; /* of the twin: prefetched when a row is looked at */
     uint32_t features[NB_FIELDS];
-    uint32_t shared[NB_FIELDS]; /* those that other documents have, too */
-    size_t others;              /* those that are of no field */
+    uint32_t shared[NB_FIELDS]; /* features that other documents have, too */
+    size_t others;              /* rows that belong to no field */
 };
 
-/* Looks at four rows, and asks for what the twin has of them. */
+/* Looks at four rows (nb_reader_look), and prefetches the twin's slots for them. */
 static inline __attribute__((always_inline)) void look_at(struct surveying *s, size_t i,
                                                           bool is_inside)
 {
@@ -372,7 +372,7 @@ read_four(struct surveying *s, size_t i, bool is_inside, struct nb_four_rows *fo
            nb_reader_read(&s->reader, i, &s->labels, four);
 }
 
-/* How many rows have as many behind them as are asked for. */
+/* Returns how many rows have enough rows behind them to prefetch without a check. */
 static size_t size_inside(const struct surveying *s)
 {
     enum { BEHIND = NB_READER_ASKED + NB_READER_FOUR - 1 };
@@ -388,7 +388,7 @@ static size_t end_survey(const struct surveying *s, struct nb_stack_without *wit
     return s->others;
 }
 
-/* Counts a row. Returns whether it is of a field. */
+/* Counts a row. Returns whether it belongs to a field. */
 static inline bool count_row(struct surveying *s, unsigned field)
 {
     bool is_other = field >= NB_FIELDS;
@@ -399,7 +399,7 @@ static inline bool count_row(struct surveying *s, unsigned field)
     return !is_other;
 }
 
-/* Any four rows, or as many as there are. Returns where the next one is noted. */
+/* Notes four rows of any form, or as many as are left. Returns where to note the next row. */
 static __attribute__((noinline)) struct nb_stack_noted *
 note_any(struct surveying *s, struct notes notes, struct nb_stack_noted *next, size_t i)
 {
@@ -429,7 +429,7 @@ note_four(struct surveying *s, const struct notes *notes, struct nb_stack_noted 
         s->shared[field] += four.are_used[k];
         memcpy(next, &four.documents[k], sizeof four.documents[k]);
         next->id = ids[k];
-        next += four.are_used[k]; /* else it is overwritten */
+        next += four.are_used[k]; /* if unused, the next note overwrites it */
     }
     return next;
 }
@@ -454,11 +454,11 @@ static size_t two_note_rows(const struct nb_stack_pass *p, const struct nb_row_c
 /* ---- summing --------------------------------------------------------------------------------- */
 
 #ifdef __SSE2__
-/* Where rows are summed as they are read. */
+/* The target if rows are summed as they are read. */
 struct summing {
     const struct nb_stack_pass *p;
     struct pairs pairs;
-    struct nb_stack_term *term; /* the next one; NULL: they are not kept */
+    struct nb_stack_term *term; /* the next one; NULL: terms are not kept */
 };
 
 static inline __attribute__((always_inline)) void sum_row(struct summing *sum, uint64_t id,
@@ -471,7 +471,7 @@ static inline __attribute__((always_inline)) void sum_row(struct summing *sum, u
         put_term(sum->term++, last_of(r), (uint32_t)id, field);
 }
 
-/* As note_any. */
+/* As note_any, but sums the rows. */
 static __attribute__((noinline)) void sum_any(struct surveying *s, struct summing *sum, size_t i)
 {
     const uint64_t *ids = nb_reader_ids(&s->reader, i);
@@ -525,7 +525,7 @@ static size_t two_sum_rows(const struct nb_stack_pass *p, const struct nb_row_co
 
 /* ---- sums of what was noted ------------------------------------------------------------------ */
 
-/* What the twin learns from, of what was said. */
+/* Keeps the terms that the twin learns from, made from the notes' evidence. */
 static void keep_terms(const struct nb_stack_pass *p)
 {
     const struct nb_stack_inputs *in = p->inputs;
@@ -588,7 +588,7 @@ static void add_pairs_of_rows(const struct nb_stack_pass *p)
 }
 #endif
 
-/* The sums of any bank from what was noted. */
+/* Sums the notes for any bank. */
 static void add_each(const struct nb_stack_pass *p)
 {
     const struct nb_stack_inputs *in = p->inputs;
@@ -614,7 +614,7 @@ static void add_each(const struct nb_stack_pass *p)
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-/* Whether nobody asks what each row says. */
+/* Whether no explanation will need the evidence of each row. */
 static bool is_silent(const struct nb_stack_pass *p)
 {
 #ifdef __SSE2__

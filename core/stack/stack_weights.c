@@ -6,8 +6,8 @@
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 
-/* The most that one document adds to a loss: what a probability of 10^-6 costs. Without a limit one
- * document with a wrong label would decide which expert is trusted. */
+/* The most that one document adds to a loss: the cost of a probability of 10^-6. Without this limit
+ * one document with a wrong label would decide which expert is trusted. */
 #define NB_STACK_LOSS_MOST 13.8
 
 static void put_starts(const struct nb_stack_bank *bank, double *sets)
@@ -129,7 +129,7 @@ static void add_attributes(const struct nb_stack_weights *weights,
     }
 }
 
-/* One expert's score of each label. Groups that the document lacks add nothing. */
+/* Computes one expert's score of each label. Groups that the document lacks add nothing. */
 static void score_expert(const struct nb_stack_weights *weights,
                          const struct nb_stack_inputs *inputs, unsigned e, double *scores)
 {
@@ -169,7 +169,7 @@ void nb_stack_base_scores(const struct nb_stack_weights *weights,
     }
 }
 
-/* Makes the stack's scores those with the twin. */
+/* Adds the twin to the stack's scores. */
 static void add_twin(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                      double *scores)
 {
@@ -181,7 +181,7 @@ static void add_twin(const struct nb_stack_weights *weights, const struct nb_sta
     }
     if (size != 2)
         return;
-    /* The column is of the difference: half of it for either label, as in the stack. */
+    /* The column is the difference of the scores: each label gets half, as in the stack. */
     double t = inputs->t[1] + nb_stack_twin_bias(weights, inputs->labels, size, 1);
     scores[1] -= 0.5 * part.twin * t;
     scores[0] -= 0.5 * part.twin * t;
@@ -199,7 +199,7 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
     scores->total = scores->known = scores->weighed = 0;
     for (uint32_t v = 0; v < size; v++)
         scores->labels[v] = inputs->labels[v];
-    /* The probabilities are not needed for anything else yet. */
+    /* `probabilities` is unused so far, and serves as scratch. */
     nb_stack_base_scores(weights, inputs, scores->log_scores, scores->probabilities);
     if (inputs->has_twin && size > 1)
         add_twin(weights, inputs, scores->log_scores);
@@ -306,8 +306,8 @@ static int make_room(struct nb_stack_weights *weights, const struct nb_stack_inp
     return rc != 0 ? rc : make_attributes_room(weights, inputs, experts);
 }
 
-/* AdaGrad, with 1 added to the root, so that the first step is no larger than the rate times the
- * gradient. */
+/* Does a step of AdaGrad, with 1 added to the root, so that the first step is no larger than the
+ * rate times the gradient. */
 static void step(struct nb_weights *w, size_t place, double gradient, double rate)
 {
     double squares = w->values[place + 1] + gradient * gradient;
@@ -331,8 +331,8 @@ static void learn_attributes(struct nb_stack_weights *weights, const struct nb_s
     }
 }
 
-/* The gradient of -ln P(label) by s_v is P(v), less 1 for the label itself; times the weight of the
- * step. */
+/* Does an expert's step. `errors` is the gradient of -ln P(label) by s_v, which is P(v), minus 1
+ * for the label itself; times the weight of the step. */
 static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                          unsigned e, const double *errors)
 {
@@ -355,7 +355,8 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
              weights->settings.rate);
 }
 
-/* Each expert learns from its own error, as if it were alone: then its loss says how good it is. */
+/* Each expert learns from its own error, as if it were alone, so that its loss shows its quality.
+ */
 static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                   uint32_t place, double weight)
 {

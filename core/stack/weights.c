@@ -11,12 +11,12 @@
 #include "core/base/error.h"
 #include "core/base/threads.h"
 
-/* Room for the changes of a large group is given back. */
+/* Room above MOST_OLD_KEPT, for the changes of a large group, is freed. */
 enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };
 
 _Static_assert(sizeof(struct nb_weights_old) == 16, "four to a cache line");
 
-/* Also `struct nb_weights w = {0}`: a vector without places. */
+/* Makes a vector without places; the same as `struct nb_weights w = {0}`. */
 static void weights_init(struct nb_weights *w)
 {
     *w = (struct nb_weights){0};
@@ -45,7 +45,7 @@ static void note_memory(struct nb_weights *w)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* The vector's arrays, larger, with what was in them. */
+/* Copies the vector's arrays into larger ones. */
 static int copy_larger(const struct nb_weights *w, uint32_t ranges, struct nb_weights *larger)
 {
     *larger = *w;
@@ -75,7 +75,8 @@ int nb_weights_grow(struct nb_weights *w, size_t places, pthread_rwlock_t *lock)
     uint32_t need = (uint32_t)((places + NB_WEIGHTS_RANGE - 1) / NB_WEIGHTS_RANGE);
     struct nb_weights larger;
     struct nb_weights before = *w;
-    /* By a quarter at least: labels that come one by one must not copy the vector each time. */
+    /* Grow by at least a quarter, so that labels added one by one do not copy the vector each time.
+     */
     if (copy_larger(w, need < w->ranges + w->ranges / 4 ? w->ranges + w->ranges / 4 : need,
                     &larger) != 0)
         return NB_NO_MEMORY;
@@ -128,7 +129,7 @@ void nb_weights_set(struct nb_weights *w, size_t place, double value)
 
 /* ---- taking changes back --------------------------------------------------------------------- */
 
-/* From here on the old value of every place is noted anew. */
+/* Starts a new mark: from here on, the first change of a place notes its old value again. */
 static void forget_noted(struct nb_weights *w)
 {
     for (size_t i = w->mark; i < w->old_size; i++)
@@ -191,7 +192,7 @@ bool nb_weights_is_zero(const struct nb_weights *w, uint32_t range)
     return memcmp(w->values + (size_t)range * NB_WEIGHTS_RANGE, zeros, sizeof zeros) == 0;
 }
 
-/* Room above this, for the changes of a large group, is freed. */
+/* Room above SLOTS_MOST_OLD_KEPT, for the changes of a large group, is freed. */
 enum { SLOTS_MOST_OLD_KEPT = 4096, NOTED_BITS = 64 };
 
 _Static_assert(1 << NB_SLOTS_LEAST_BITS >= NOTED_BITS, "whole words of noted slots");
@@ -240,7 +241,7 @@ static void copy_doubled(const struct nb_slots_table *from, struct nb_slots_tabl
     }
 }
 
-/* Also `struct nb_slots s = {0}`: a table without slots. */
+/* Makes a table without slots; the same as `struct nb_slots s = {0}`. */
 static void slots_init(struct nb_slots *s)
 {
     *s = (struct nb_slots){.old = NULL};
@@ -286,7 +287,7 @@ int nb_slots_reserve(struct nb_slots *s, size_t count)
     return rc;
 }
 
-/* From here on the old value of every slot is kept anew. */
+/* Starts a new mark: from here on, the first change of a slot keeps its old value again. */
 static void slots_forget_noted(struct nb_slots *s)
 {
     for (size_t i = s->mark; i < s->old_size; i++)
@@ -294,7 +295,7 @@ static void slots_forget_noted(struct nb_slots *s)
     s->mark = s->old_size;
 }
 
-/* The table at hand is kept for a rollback. */
+/* Keeps the present table for a rollback. */
 static int keep_table(struct nb_slots *s)
 {
     if (nb_slots_reserve(s, 1) != 0 ||
@@ -446,7 +447,7 @@ static uint64_t bits_of(const struct nb_slots *s, uint32_t slot)
     return (uint64_t)squares << SHIFT | value;
 }
 
-/* A varint and 64 bits, with one look at the room for both: a commit has thousands of them. */
+/* Writes a varint and 64 bits with one check of room for both: a commit has thousands of slots. */
 static void write_slot(const struct nb_slots *s, uint32_t slot, uint32_t *next,
                        struct nb_packer *to)
 {
@@ -481,7 +482,8 @@ void nb_slots_write_range(const struct nb_slots *s, uint32_t range, struct nb_pa
             write_slot(s, range * NB_SLOTS_RANGE + i, &next, to);
 }
 
-/* The bits of noted slots sort and make unique what changed: nothing is noted after the mark. */
+/* Marks the changed slots in the bits of `noted`, which sorts them and removes duplicates. The bits
+ * are free, because nothing has been noted since the mark. */
 void nb_slots_write_changed(struct nb_slots *s, struct nb_packer *to)
 {
     uint64_t *noted = s->table.noted;

@@ -48,7 +48,7 @@ struct nb_attribute_law nb_attribute_law_of(const struct nb_attribute_scores *sc
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* `offset` is a parameter of the prior less the addend: with it the estimate is the mean or the
+/* `offset` is a parameter of the prior minus the addend, with which the estimate is the mean or the
  * mode of the posterior. */
 static void put_category(struct nb_value_law *law, const struct nb_attribute_label *label,
                          uint64_t values, double addend, double offset)
@@ -59,7 +59,7 @@ static void put_category(struct nb_value_law *law, const struct nb_attribute_lab
     law->others = values > 1 ? whole - above + offset * ((double)values - 1) : 0;
 }
 
-/* A dump may have values of a set without saying that there is one. */
+/* Fills *law for a value of a set. A dump may have values of a set without the set's presence. */
 static void put_member(struct nb_value_law *law, const struct nb_attribute_label *label,
                        struct nb_addends addends, double offset)
 {
@@ -70,14 +70,16 @@ static void put_member(struct nb_value_law *law, const struct nb_attribute_label
     law->others = below + offset;
 }
 
-/* The attribute of the value in a row; SIZE_MAX: it has none, or none that a document has. */
+/* Returns the attribute of the value in a row; SIZE_MAX: the row has no value, or no document has
+ * the value. */
 static size_t attribute_of(const struct nb_attribute_scores *scores, struct nb_row row)
 {
     if (nb_feature_field(row.id) != NB_FIELD_VALUE || !nb_feature_is_token(row.id) ||
         !nb_counts_any(row))
         return SIZE_MAX;
     size_t attribute = nb_feature_part(row.id) / 2;
-    return attribute < scores->count ? attribute : SIZE_MAX; /* named after these settings */
+    return attribute < scores->count ? attribute
+                                     : SIZE_MAX; /* the field is newer than these settings */
 }
 
 bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_settings *settings,
@@ -106,7 +108,8 @@ bool nb_value_law_of(const struct nb_attribute_scores *scores, const struct nb_s
 
 /* ---- words of texts -------------------------------------------------------------------------- */
 
-/* The m-estimate of the Bernoulli model has shares of documents, and of two outcomes each. */
+/* In the m-estimate of the Bernoulli model, shares are shares of documents, and there are two
+ * outcomes. */
 static double addend_of_bernoulli(const struct nb_attribute_scores *scores,
                                   const struct nb_settings *settings, const struct nb_model *model,
                                   struct nb_row row, size_t attribute)

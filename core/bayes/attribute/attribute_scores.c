@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 
-/* The first of the attribute's values, and the first behind them. */
+/* Sets *first to the place of the attribute's first value in `by`, and *end behind its last. */
 static void find(const struct nb_smoothing *by, size_t attribute, size_t *first, size_t *end)
 {
     assert(attribute < NB_ATTRIBUTES_MOST);
@@ -72,7 +72,7 @@ static enum nb_event_model event_of(const struct nb_settings *settings, size_t a
                                                                       : NB_EVENT_MULTINOMIAL;
 }
 
-/* The sums over an attribute's values, and over its presence (core/counts/model.h). */
+/* The ranges of sums (core/counts/model.h) over an attribute's values; below: over its presence. */
 static unsigned values_of(size_t attribute)
 {
     return NB_FIRST_PART + (unsigned)attribute * 2;
@@ -95,13 +95,13 @@ static struct nb_attribute_label *label_at(const struct nb_attribute_scores *s, 
     return &s->labels[attribute * s->size + place];
 }
 
-/* ln, but 0 for 0: where a denominator is 0, so are all counts. */
+/* Returns ln(value), but 0 for 0: if a denominator is 0, all counts are 0. */
 static double log_or_nothing(double value)
 {
     return value > 0 ? log(value) : 0;
 }
 
-/* p of a value, by the parent's counts. */
+/* Returns p of a value from the parent's counts. */
 static double pooled_share(const struct nb_attribute_scores *s, size_t attribute, uint64_t id)
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
@@ -131,7 +131,7 @@ static struct nb_addends addends_of(const struct nb_attribute_scores *s,
     uint64_t mine =
         of_documents ? nb_counts_documents(model, row) : nb_counts_occurrences(model, row);
     uint64_t all = c->event == NB_EVENT_BERNOULLI ? c->documents : c->sum;
-    /* A dump may have values of a set without saying that there is one. */
+    /* A dump may have values of a set without the set's presence. */
     return nb_estimate_addends_of_share(s->by_value, mine < all ? (double)mine / (double)all : 1);
 }
 
@@ -183,7 +183,7 @@ static void put_sums(struct nb_attribute_scores *s, const struct nb_model *model
     }
 }
 
-/* n' + values' + 1, or D' + 2 of a set. */
+/* Sets pool_sum: n' + values' + 1, or D' + 2 for a set. */
 static void put_pool(struct nb_attribute_scores *s, size_t attribute)
 {
     struct nb_attribute_counts *c = &s->counts[attribute];
@@ -197,7 +197,7 @@ static void put_pool(struct nb_attribute_scores *s, size_t attribute)
     c->pool_sum = sum > 0 ? sum + more : 0;
 }
 
-/* As for words, of a vocabulary that is the attribute's, and of its event model. */
+/* Sets the addends as for words, but with the vocabulary and the event model of the attribute. */
 static void put_addends(struct nb_attribute_scores *s, const struct nb_settings *settings,
                         const struct nb_model *model, size_t attribute)
 {
@@ -227,7 +227,7 @@ static void put_ends(struct nb_attribute_scores *s, size_t attribute)
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* A value, for a document that lacks it. */
+/* Multiplies l->none by the estimate that a document lacks a value, which `have` documents have. */
 static void lack(struct nb_attribute_label *l, struct nb_addends addends, uint64_t have)
 {
     double absent = (double)(l->documents > have ? l->documents - have : 0) + addends.absent;
@@ -237,7 +237,7 @@ static void lack(struct nb_attribute_label *l, struct nb_addends addends, uint64
         l->none.zeros++;
 }
 
-/* One walk over all rows, for the values that a document lacks. */
+/* Walks over all rows once, and computes the products for documents that lack all values. */
 static void walk(struct nb_attribute_scores *s, const struct nb_model *model)
 {
     uint32_t rows = nb_model_rows(model);
@@ -326,7 +326,7 @@ bool nb_attribute_says(const struct nb_attribute_scores *scores, const struct nb
                        struct nb_row row)
 {
     size_t attribute = attribute_of(feature->id);
-    if (attribute >= scores->count) /* named after these settings */
+    if (attribute >= scores->count) /* the field is newer than these settings */
         return false;
     if (nb_part_is_presence(nb_feature_part(feature->id)))
         return scores->counts[attribute].event == NB_EVENT_BERNOULLI;
@@ -357,7 +357,7 @@ struct nb_factor nb_attribute_value(const struct nb_attribute_scores *scores,
     return f;
 }
 
-/* In how many documents of the label both rows come together; `one` may be NB_PAIR_ANY. */
+/* Returns in how many documents of the label both rows occur; `one` may be NB_PAIR_ANY. */
 static uint32_t count_both(const struct nb_attribute_scores *s, size_t attribute, uint32_t one,
                            size_t parent, uint32_t given, uint32_t place)
 {
@@ -365,7 +365,7 @@ static uint32_t count_both(const struct nb_attribute_scores *s, size_t attribute
                               : nb_pairs_count(s->tree->pairs, given, one, s->names[place]);
 }
 
-/* The addend of a row or a bin, and the addend of their sum. */
+/* Returns the addend of a row or a bin, and sets *added to the addend of the sum. */
 static double addend_of_value(const struct nb_attribute_scores *s, const struct nb_model *model,
                               uint32_t value, size_t attribute, uint32_t place, double *added)
 {

@@ -42,7 +42,7 @@ size_t nb_number_list_memory(const struct nb_number_list *list)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* By attribute, then by number; rows, which differ, settle the rest. */
+/* Compares by attribute, then by number, then by row. Rows always differ. */
 static int compare(const struct nb_number_row *x, const struct nb_number_row *y)
 {
     if (x->attribute != y->attribute)
@@ -57,7 +57,7 @@ static int by_number(const void *a, const void *b)
     return compare(a, b);
 }
 
-/* Adds the numbers among the rows that have not been seen, behind the others. */
+/* Appends the numbers among the rows that have not been seen. */
 static int collect(struct nb_number_list *list, const struct nb_model *model, size_t *count)
 {
     uint32_t rows = nb_model_rows(model);
@@ -94,7 +94,7 @@ static int put_order(struct nb_number_list *list, const struct nb_model *model)
         list->count = list->seen = 0;
     size_t count = list->count;
     int rc = collect(list, model, &count);
-    if (rc != 0) { /* from the first row on, the next time */
+    if (rc != 0) { /* start again from the first row next time */
         list->count = list->seen = 0;
         return rc;
     }
@@ -125,10 +125,10 @@ static int put_places(struct nb_number_list *list, const struct nb_model *model,
 
 struct gathering {
     struct nb_number_list *list;
-    size_t first, end; /* of the number's cells */
+    size_t first, end; /* range of the number's cells */
 };
 
-/* Into its place among the number's cells. */
+/* Inserts a cell at its place among the number's cells. */
 static inline void add_cell(void *user, struct nb_cell cell)
 {
     struct gathering *g = user;
@@ -177,7 +177,7 @@ static bool is_of_earlier(const void *rows, size_t at, const void *attribute)
     return ((const struct nb_number_row *)rows)[at].attribute < *(const size_t *)attribute;
 }
 
-/* The first number of an attribute, or of one after it. */
+/* Returns the first number of an attribute, or of a later attribute. */
 static size_t start_of(const struct nb_number_list *list, size_t attribute)
 {
     return nb_search(list->rows, list->count, &attribute, is_of_earlier);
@@ -193,7 +193,7 @@ struct nb_number_span nb_number_list_span(const struct nb_number_list *list, siz
                                    .count = start_of(list, attribute + 1) - start};
 }
 
-/* A number within the rounding error of a whole number counts as whole. */
+/* A place this little below a whole number counts as that number. */
 static const double ROUNDING = 1e-9;
 
 /* ---- cutting --------------------------------------------------------------------------------- */
@@ -215,7 +215,7 @@ static uint32_t labels_with_numbers(const struct nb_bins *b)
     return labels;
 }
 
-/* w(x), times the number of labels that have numbers. */
+/* Returns w(x) times the number of labels that have numbers. */
 static double weight_of(const struct nb_bins *b, const struct nb_number_span *numbers, size_t at)
 {
     double weight = 0;
@@ -232,7 +232,7 @@ static size_t bins_for(uint64_t numbers)
     return bins < 2 ? 2 : bins > NB_BINS_MOST ? NB_BINS_MOST : bins;
 }
 
-/* To the last bin. */
+/* Adds a number to the last bin. */
 static void add_number(struct nb_bins *b, const struct nb_number_span *numbers, size_t at)
 {
     uint64_t *counts = &b->counts[(b->count - 1) * (b->size + 1)];
@@ -326,7 +326,7 @@ struct nb_bin_counts nb_bin_counts_of(const struct nb_bins *bins, size_t bin, ui
 struct nb_addends nb_bin_addends(const struct nb_settings *settings, const char *label,
                                  struct nb_bin_counts counts, double *added)
 {
-    struct nb_settings own = *settings; /* a borrowed view; a category is drawn once */
+    struct nb_settings own = *settings; /* a shallow copy; a category is drawn once */
     own.event_model = NB_EVENT_MULTINOMIAL;
     struct nb_addends addends = nb_estimate_addends(&own, label, counts.bins);
     *added = nb_estimate_added(&own, addends, counts.bins);

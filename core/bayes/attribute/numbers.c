@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "core/bayes/attribute/bins.h"
 
-/* A number of the label at `place` is left out. */
+/* One case of leave-one-out: a number of the label at `place` is left out. */
 struct case_of {
     const struct nb_number_field *field;
     const struct nb_model *model;
@@ -27,7 +27,7 @@ static struct nb_moments moments_of(const struct case_of *c, uint32_t place)
     return own;
 }
 
-/* ln of the share of the other numbers that are the label's, but for a summand. */
+/* Returns ln of the label's share of the other numbers, up to a constant summand. */
 static double log_prior(const struct case_of *c, uint32_t place)
 {
     uint64_t count = c->field->bins->sums[place] - (place == c->place);
@@ -40,7 +40,7 @@ static double gaussian_score(const struct case_of *c, uint32_t place)
     if (place != c->place && n->bins->sums[place] > 1)
         return nb_gaussian_log(&n->gaussians[place], c->fixed);
     struct nb_moments own = moments_of(c, place), all = *n->all;
-    if (own.count < 2) /* else nothing is taken from those of all */
+    if (own.count < 2) /* otherwise the numbers of all labels are not used */
         nb_moments_add(&all, c->fixed, 1, -1);
     struct nb_gaussian gaussian = nb_gaussian_of(&own, &all, n->added);
     return nb_gaussian_log(&gaussian, c->fixed);
@@ -77,7 +77,8 @@ static double loss(const struct case_of *c, double (*score)(const struct case_of
     return log(sum) + most - scores[c->place];
 }
 
-/* The losses in bins, by bin and place; 0: not computed yet, or certain. */
+/* Returns the loss in bins, cached in `losses` by bin and place; 0: not computed yet, or no loss.
+ */
 static double bin_loss(const struct case_of *c, double *scores, double *losses)
 {
     double *one = &losses[c->bin * c->field->size + c->place];
@@ -88,7 +89,8 @@ static double bin_loss(const struct case_of *c, double *scores, double *losses)
 
 /* ---- the numbers that are left out ----------------------------------------------------------- */
 
-/* Numbers that no document has any more stand in the list until their rows are used again. */
+/* Whether a document still has the number: unused ones stay in the list until their rows are
+ * reused. */
 static bool is_current(const struct nb_number_span *numbers, size_t at)
 {
     return numbers->begin[at + 1] > numbers->begin[at];
@@ -102,7 +104,7 @@ static size_t count_current(const struct nb_number_span *numbers)
     return count;
 }
 
-/* Which of `current` numbers stands for a group of them. */
+/* Returns which of `current` numbers stands for a group of them. */
 static size_t choose(size_t group, size_t groups, size_t current)
 {
     size_t first = group * current / groups, end = (group + 1) * current / groups;
@@ -206,7 +208,7 @@ static int make_room(struct nb_numbers *n, const struct nb_settings *settings, u
     return nb_array_reserve(&n->gaussians, &n->room, n->count * size + 1, sizeof *n->gaussians);
 }
 
-/* The sums of all labels, and what is added to variances. */
+/* Sets the sums of all labels, and what is added to variances. */
 static void put_sums(struct nb_numbers *n, const struct nb_model *model)
 {
     double largest = 0;
@@ -223,7 +225,7 @@ static void put_sums(struct nb_numbers *n, const struct nb_model *model)
     n->added = NB_VARIANCE_SMOOTHING * largest;
 }
 
-/* Whether the numbers of an attribute are evidence by Gaussians, or at all. */
+/* Whether the numbers of an attribute are evidence at all. */
 static bool varies(const struct nb_numbers *n, size_t attribute)
 {
     return n->counts[attribute].all.count > 0 && n->added > 0;
@@ -242,7 +244,7 @@ static void put_gaussians(struct nb_numbers *n, const struct nb_model *model, si
     }
 }
 
-/* Cuts, and chooses. */
+/* Cuts an attribute's numbers into bins, and decides whether bins or Gaussians are used. */
 static int cut(struct nb_numbers *n, const struct nb_model *model, size_t attribute,
                const struct nb_number_span *numbers)
 {
@@ -408,13 +410,14 @@ static const struct nb_bins *bins_of(const struct nb_number_reading *r)
     return &r->numbers->counts[r->attribute].bins;
 }
 
-/* A difference of counts. Below 0 only if the document is not in the counts any more. */
+/* The difference of two counts, at least 0. It could be below 0 only if the counts no longer
+ * contain the document. */
 static uint64_t less(uint64_t count, bool is_out)
 {
     return count > 0 ? count - is_out : 0;
 }
 
-/* The place of a label among the labels of the bins. Mostly it is the same. */
+/* Returns the place of a label among the labels of the bins, mostly the same place. */
 static uint32_t place_in_bins(const struct nb_number_reading *r, uint32_t place)
 {
     const struct nb_numbers *n = r->numbers;

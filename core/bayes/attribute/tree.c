@@ -73,7 +73,8 @@ static uint32_t value_of_row(void *user, uint32_t row)
     return nb_tree_value(f->tree, nb_model_row_id(f->model, row), row);
 }
 
-/* Whether columns are numbers; and the columns that stay: categories, and numbers in bins. */
+/* Sets the columns to keep: categories, and numbers that are cut into bins. Returns whether any
+ * column is a number. */
 static bool choose(const struct nb_tree *tree, struct nb_pair_fold *fold)
 {
     bool has_numbers = false;
@@ -152,7 +153,7 @@ void nb_given_find(struct nb_given *given, const struct nb_tree *tree, const str
             continue;
         uint32_t row = nb_model_find(model, id);
         bool is_known = row != NB_NO_ROW && nb_counts_any(nb_model_row(model, row));
-        if (!is_known && !nb_feature_is_number(id)) /* each number is in a bin */
+        if (!is_known && !nb_feature_is_number(id)) /* even an unknown number is in a bin */
             continue;
         given->places[column] = i + 1;
         given->values[column] = nb_tree_value(tree, id, row);

@@ -10,8 +10,8 @@
 #include "core/base/error.h"
 
 /* Isotonic regression by pool-adjacent-violators. */
-/* Neighbours that have one value: from x to x, so many documents of the label among so many. Whole
- * numbers, so that means are compared exactly. */
+/* Neighbouring points with one value: from x = first to x = last, `with` of `all` documents have
+ * the label. Counts are whole numbers, so that means are compared exactly. */
 struct block {
     double first, last, with, all;
 };
@@ -51,7 +51,7 @@ int nb_calibrator_reserve(struct nb_calibrator *c, uint32_t size)
     return c->x == NULL ? NB_NO_MEMORY : 0;
 }
 
-/* Both ends of each block. */
+/* Stores both ends of each block as points. */
 static int keep(const struct block *blocks, size_t count, struct nb_calibrator *c)
 {
     uint32_t size = 0;
@@ -102,12 +102,12 @@ double nb_calibrator_isotonic(const struct nb_calibrator *c, double f)
 
 /* The sigmoid, by the algorithm of Lin, Lin and Weng 2007 (their appendix C): Newton's method with
  * backtracking on the negative log-likelihood, written so that nothing overflows or cancels. Near
- * its end the steps go on as long as they make the gradient smaller. */
+ * the minimum, steps go on as long as they make the gradient smaller. */
 enum { STEPS_MOST = 100 };
 /* A step is halved down to 2^-33, about the 1e-10 of Lin, Lin and Weng. */
 enum { HALVINGS_MOST = 33 };
 static const double RIDGE = 1e-12; /* keeps the Hessian positive definite */
-static const double FLAT = 1e-5;   /* steepness from which the loss is too coarse a guide */
+static const double FLAT = 1e-5;   /* below this steepness, rounding makes the loss too coarse */
 
 /* The targets of documents with the label, and of the others. */
 struct targets {
@@ -171,7 +171,7 @@ static double steepness(const struct slope *s)
     return (s->size_a > 0 ? fabs(s->a) / s->size_a : 0) + fabs(s->b) / s->size_b;
 }
 
-/* Newton's step. */
+/* Computes Newton's step. */
 static void put_direction(const struct slope *s, double *da, double *db)
 {
     double det = s->aa * s->bb - s->ab * s->ab;
@@ -179,7 +179,7 @@ static void put_direction(const struct slope *s, double *da, double *db)
     *db = -(-s->ab * s->a + s->aa * s->b) / det;
 }
 
-/* Moves along its direction as far as the loss falls. Returns whether it did. */
+/* Moves a and b along Newton's step as far as the loss falls. Returns whether it fell. */
 static bool step(const struct nb_calibration_point *points, size_t count, const struct targets *t,
                  const struct slope *s, double *a, double *b)
 {
@@ -219,7 +219,7 @@ void nb_fit_platt(const struct nb_calibration_point *points, size_t count,
                   struct nb_calibrator *calibrator)
 {
     struct targets t = targets_of(points, count);
-    double without = 1 / t.without - 1; /* documents without the label, and 1 */
+    double without = 1 / t.without - 1; /* 1 + documents without the label */
     double with = (double)count - without + 2;
     double a = 0, b = log(without / with);
     for (int i = 0; i < STEPS_MOST; i++) {
@@ -247,7 +247,7 @@ const char *nb_calibration_name(const struct nb_calibration *c)
     return nb_calibration_names[c->method];
 }
 
-/* How many maps there are, and of which label the first is. */
+/* Returns how many maps there are; the function below: the label of the first. */
 static uint32_t maps_of(uint32_t labels)
 {
     return labels == 2 ? 1 : labels;
@@ -278,7 +278,8 @@ static struct odds odds_of(const double *scores, uint32_t count)
     return o;
 }
 
-/* ln of the sum of exp(score) of all labels but the best, which its own exponents may lose. */
+/* Returns ln of the sum of exp(score) of all labels but the best, relative to their own greatest
+ * score: relative to the best they may underflow. */
 static double log_others(const struct odds *o)
 {
     double most = -(double)INFINITY, sum = 0;
@@ -293,7 +294,7 @@ static double odds_at(const struct odds *o, uint32_t v)
 {
     double best = o->scores[o->best];
     if (!isfinite(best))
-        return -log((double)o->count - 1); /* all are impossible, and equally probable */
+        return -log((double)o->count - 1); /* all are impossible: equally probable */
     double f = o->count == 2  ? o->scores[v] - o->scores[1 - v] /* exactly: ties stay ties */
                : v == o->best ? best - log_others(o)
                               : o->scores[v] - best - log(o->all - exp(o->scores[v] - best));
@@ -311,8 +312,8 @@ static void read_points(const struct nb_calibration_scores *s, const struct odds
     }
 }
 
-/* Makes the log-odds of all documents; owned by the caller. They are made once, not for each label,
- * because each takes a walk over all labels. NULL: out of memory. */
+/* Returns the log-odds of all documents, owned by the caller. They are computed once, not for each
+ * label, because each takes a walk over all labels. NULL: out of memory. */
 static struct odds *read_odds(const struct nb_calibration_scores *s)
 {
     struct odds *odds = calloc(s->count, sizeof *odds);
@@ -432,7 +433,7 @@ bool nb_calibration_is_of(const struct nb_calibration *c, const uint32_t *labels
         return false;
     if (memcmp(c->labels, labels, count * sizeof *labels) == 0)
         return true;
-    for (uint32_t i = 0; i < count; i++) /* another order: a label has another name */
+    for (uint32_t i = 0; i < count; i++) /* the order differs after a label was renamed */
         if (place_of(c->labels, count, labels[i]) == count)
             return false;
     return true;

@@ -10,7 +10,8 @@
 
 #include "core/base/error.h"
 
-/* Sizes are FIRST_LOGS times powers of GROWTH, so that few different ones are shared. */
+/* Sizes are FIRST_LOGS times powers of GROWTH, so that there are few sizes and tables are shared.
+ */
 enum { FIRST_LOGS = 16, GROWTH = 2, BUCKETS = 256 };
 
 struct nb_shared_logs {
@@ -31,7 +32,7 @@ static size_t bytes_of(uint32_t size)
     return sizeof(struct nb_shared_logs) + size * sizeof(double);
 }
 
-/* Equal bits have equal logarithms. */
+/* Tables are shared if their addends have equal bits. */
 static uint64_t bits_of(double addend)
 {
     uint64_t bits;
@@ -57,7 +58,7 @@ static struct nb_shared_logs *make(double addend, uint32_t size)
     return made;
 }
 
-/* The logarithms of these, with a reference more; NULL: out of memory. */
+/* Returns the logarithms for this addend and size, with a new reference; NULL: out of memory. */
 static struct nb_shared_logs *acquire(double addend, uint32_t size)
 {
     struct nb_shared_logs **bucket = bucket_of(addend, size);
@@ -151,7 +152,7 @@ double nb_log_rising(double x, uint64_t n)
         sum += log(x);
     if (n == 0)
         return sum;
-    /* ln Gamma(x + n) - ln Gamma(x), where what is large cancels before it is rounded */
+    /* ln Gamma(x + n) - ln Gamma(x), written so that large terms cancel before rounding. */
     double count = (double)n;
     return sum + count * log(x + count) + (x - 0.5) * log1p(count / x) - count + series(x + count) -
            series(x);
@@ -173,7 +174,7 @@ double nb_estimate_addend(enum nb_estimate estimate, double smoothing)
 bool nb_estimate_is_plain(const struct nb_settings *s)
 {
     int kind = s->smoothing_by.kind;
-    bool is_mean = s->estimate == NB_ESTIMATE_MEAN; /* that of no value is 0 */
+    bool is_mean = s->estimate == NB_ESTIMATE_MEAN; /* then no estimate of a value is 0 */
     bool is_one = kind == NB_SMOOTHING_ONE || (kind == NB_SMOOTHING_VALUES && is_mean);
     return is_one && s->predict == NB_PREDICT_ESTIMATE &&
            nb_estimate_addend((enum nb_estimate)s->estimate, s->smoothing) > 0;
@@ -217,7 +218,7 @@ double nb_estimate_added(const struct nb_settings *s, struct nb_addends addends,
     return addends.present * (double)vocabulary;
 }
 
-/* ln of a part of a fraction; of 0 it says so, and the logarithm is that of 1. */
+/* Returns ln of a numerator or denominator. For 0, sets *is_zero and returns 0. */
 static double log_part(double part, bool *is_zero)
 {
     *is_zero = !(part > 0);

@@ -31,7 +31,7 @@ static double term(const struct nb_scorer *s, const struct nb_model *model,
     return term;
 }
 
-/* The row of a feature. False: it is not used. */
+/* Reads the row of a feature. False: the feature is not in the used vocabulary. */
 static bool used_row(const struct nb_scorer *s, const struct nb_model *model,
                      const struct nb_score_view *view, uint32_t number, struct nb_row *row,
                      uint64_t *all)
@@ -43,12 +43,12 @@ static bool used_row(const struct nb_scorer *s, const struct nb_model *model,
     return nb_score_uses(s, model, view, number);
 }
 
-/* The two labels that an explanation compares. With factors: for each label, how many words that
- * all of its documents have the document lacks. */
+/* The two labels that an explanation compares. With factors, `best_lacks` and `second_lacks` count
+ * the words that all documents of the label have but this document lacks. */
 struct sides {
     uint32_t best, second; /* positions */
     uint64_t best_lacks, second_lacks;
-    double best_term, second_term; /* of each known position */
+    double best_term, second_term; /* added by each known position */
 };
 
 static struct sides sides_of(const struct nb_scorer *s, const struct nb_score_view *view,
@@ -65,7 +65,7 @@ static struct sides sides_of(const struct nb_scorer *s, const struct nb_score_vi
     return sides;
 }
 
-/* With factors: what a word adds. */
+/* With factors: returns the evidence of a word. */
 static double factor_evidence(const struct nb_scorer *s, const struct nb_model *model,
                               const struct nb_score_view *view, uint32_t number, uint32_t weight,
                               struct sides *sides)
@@ -80,7 +80,8 @@ static double factor_evidence(const struct nb_scorer *s, const struct nb_model *
     return nb_factor_evidence(best, second);
 }
 
-/* The evidence of no single word: the prior, and with Bernoulli the words that are absent. */
+/* Returns the evidence that belongs to no single word: the prior, and with Bernoulli the absent
+ * words. */
 static double rest_evidence(const struct nb_score_view *view, const struct sides *sides)
 {
     struct nb_factor best = {.log = view->labels[sides->best].base,
@@ -132,7 +133,7 @@ static double presence(const struct nb_scorer *s, const struct nb_model *model,
     return nb_log_product_value(none);
 }
 
-/* A category that depends on another one. */
+/* Returns the evidence of a category, given the value of the category that it depends on. */
 static double evidence_given(const struct nb_scorer *s, const struct nb_model *model,
                              uint32_t value, uint32_t given, const struct nb_scores *scores)
 {
@@ -142,7 +143,8 @@ static double evidence_given(const struct nb_scorer *s, const struct nb_model *m
         nb_attribute_value_given(&s->attributes, model, value, given, second));
 }
 
-/* A feature of an attribute; `given` may be NULL. Returns whether the feature is evidence. */
+/* Explains a feature of an attribute; `given` may be NULL. Returns whether the feature is
+ * evidence. */
 static bool explain_value(const struct nb_scorer *s, const struct nb_model *model,
                           const struct nb_feature *features, size_t size, size_t at,
                           uint32_t number, const struct nb_scores *scores,
@@ -216,7 +218,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
 /* ---- one row -----------------------------------------------------------------------------------
  */
 
-/* What the logarithms of one row's estimates take: the addend of its count, and of the sum. */
+/* The addends in one row's estimates: to its count, and to the sum. */
 struct row_addends {
     double own, all;
 };
@@ -234,7 +236,7 @@ static struct row_addends row_addends_of(const struct nb_scorer *s, const struct
                                 view->estimates[position].added};
 }
 
-/* ln of the estimate of P(w|v) from a count and a sum; -infinity of 0. */
+/* Returns ln of the estimate of P(w|v) from a count and a sum; -infinity for 0. */
 static double log_estimate(const struct nb_scorer *s, uint64_t count, uint64_t sum,
                            struct row_addends added)
 {
@@ -278,10 +280,10 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
 /* ---- the law of a label's words ----------------------------------------------------------------
  */
 
-/* The addends of the multinomial model, whatever the event model is. */
+/* Sets the addends of the multinomial model, with any event model. */
 static void put_addends(const struct nb_scorer *s, const char *label, struct nb_word_law *law)
 {
-    struct nb_settings settings = s->settings; /* a borrowed view of the scorer's */
+    struct nb_settings settings = s->settings; /* a shallow copy of the scorer's */
     if (settings.event_model == NB_EVENT_BERNOULLI)
         settings.event_model = NB_EVENT_MULTINOMIAL;
     struct nb_addends addends = nb_estimate_addends(&settings, label, law->vocabulary);

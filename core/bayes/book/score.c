@@ -18,13 +18,13 @@ struct pass {
     const struct nb_model *model;
     const struct nb_score_view *view;
     double *sums; /* corrections, by position in the view */
-    /* Of a scorer with factors, instead of the sums: owned. Else NULL. */
+    /* Owned; used instead of the sums by a scorer with factors. Else NULL. */
     struct nb_log_product *products;
-    double common;   /* what every label gets (complement) */
+    double common;   /* added to every label (complement) */
     uint64_t weight; /* known positions, or known distinct words with a model of presence */
     uint64_t total, known;
-    bool has_values;              /* of attributes: they are in the sums */
-    const struct nb_given *given; /* what categories depend on; NULL: none depends on another */
+    bool has_values;              /* the sums include values of attributes */
+    const struct nb_given *given; /* values that categories depend on; NULL: there is no tree */
 };
 
 /* One word of the document while it is summed, with local copies of the data that each cell reads:
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) void add_cell(void *user, struct nb
     w->sums[position] += w->weight * nb_correction_by(w->event, w->scorer, documents, cell, w->all);
 }
 
-/* Of a scorer without factors. `event` is a constant where this is called, and is inlined. */
+/* Adds a row for a scorer without factors. Callers pass a constant `event`, which is inlined. */
 static inline __attribute__((always_inline)) void add_row(struct pass *p, struct nb_row row,
                                                           uint32_t count, enum nb_event_model event)
 {
@@ -90,7 +90,7 @@ static void add_other(struct pass *p, uint32_t number, struct nb_row row, uint32
     add_row(p, row, count, (enum nb_event_model)p->scorer->settings.event_model);
 }
 
-/* What a feature of an attribute brings to the label at a position. */
+/* Multiplies the product of the label at a position by the factor of an attribute's feature. */
 static void add_attribute(const struct pass *p, const struct nb_feature *feature, uint32_t number,
                           uint32_t position, struct nb_log_product *product)
 {
@@ -107,7 +107,7 @@ static void add_attribute(const struct pass *p, const struct nb_feature *feature
                                               p->given->values[parent], position));
 }
 
-/* A feature of an attribute. */
+/* Adds a feature of an attribute. */
 static void add_value(struct pass *p, const struct nb_feature *feature, uint32_t number)
 {
     struct nb_row row = nb_model_row_or_none(p->model, number);
@@ -143,7 +143,7 @@ static void add_factor_row(struct pass *p, uint32_t number, struct nb_row row, u
 /* Adds a feature of the row `number`, which is `row`. */
 typedef void add_each(struct pass *p, uint32_t number, struct nb_row row, uint32_t count);
 
-/* The features of a step. `add` is a constant where this is called, and is inlined. */
+/* Adds the features of a step. Callers pass a constant `add`, which is inlined. */
 static inline __attribute__((always_inline)) void
 add_step(struct pass *p, const struct nb_feature *features, size_t step,
          const struct nb_found *found, add_each *add)
@@ -220,7 +220,7 @@ static void add_features(struct pass *p, const struct nb_feature *features, size
     }
 }
 
-/* Makes the products, that of a document without words first. */
+/* Makes the products, which begin as those of a document without words. */
 static int begin_products(struct pass *p)
 {
     if (!p->scorer->has_factors)
@@ -233,7 +233,7 @@ static int begin_products(struct pass *p)
     return 0;
 }
 
-/* The products become sums: -infinity where one is 0. */
+/* Turns the products into sums: -infinity for a product of 0. */
 static void end_products(struct pass *p)
 {
     for (uint32_t i = 0; i < p->view->size && p->products != NULL; i++)
@@ -336,7 +336,7 @@ int nb_scores_grow(struct nb_scores *scores, size_t size)
     return 0;
 }
 
-/* Winner and runner-up: highest score, ties to the first by name. */
+/* Sets winner and runner-up: highest score, ties to the first by name. */
 static void put_order(struct nb_scores *scores)
 {
     const double *s = scores->log_scores;
@@ -361,8 +361,8 @@ static void put_order(struct nb_scores *scores)
     scores->second = second;
 }
 
-/* Soft-max, from the highest score down so that nothing overflows. Equal scores have equal
- * probabilities, also where all are -infinity. */
+/* Computes the soft-max relative to the highest score, so that nothing overflows. Equal scores have
+ * equal probabilities, even if all are -infinity. */
 static void put_probabilities(struct nb_scores *scores)
 {
     double most = scores->log_scores[scores->best];
@@ -421,10 +421,10 @@ double nb_scores_moderation(double difference, double prior, double doubt)
     if (evidence == 0)
         return 1;
     double pulled = p + evidence / sqrt(1 + MODERATION * doubt * evidence * evidence);
-    return fmin(pulled / a, 1); /* which rounding may miss */
+    return fmin(pulled / a, 1); /* rounding may exceed 1 */
 }
 
-/* d of all labels together. */
+/* Returns d over all labels. */
 static double doubt_of(const struct nb_scores *scores)
 {
     double doubt = 0;
@@ -459,8 +459,8 @@ double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *mo
     return nb_scores_moderate(scores);
 }
 
-/* ln P(label), by the soft-max of the ranked scores times `temperature`, is
- * temperature * (score - the best one) less this. */
+/* Returns ln of the sum of exp(temperature * (score - best score)). ln P(label), by the soft-max of
+ * the scores times `temperature`, is temperature * (score - best score) minus this. */
 static double log_sum(const struct nb_scores *scores, double temperature)
 {
     double sum = 0;

@@ -131,7 +131,7 @@ static int find_skipped(const struct nb_scorer *s, const struct nb_model *model,
         if (word.occurrences > 0)
             nb_heap_add(&heap, &word);
     }
-    /* the vocabulary has as many token rows as the model says */
+    /* The model's vocabulary count equals its number of token rows. */
     assert(heap.count == most || s->besides.count > 0);
     view->skips = heap.count > 0;
     if (view->skips)
@@ -192,7 +192,7 @@ static double used_sum_beside(const struct nb_scorer *s, const struct nb_model *
     return sum;
 }
 
-/* After those of the model's own counts. */
+/* Sets the sums that include the counts beside the model's, after the sums of its own counts. */
 static void put_shared_sums(const struct nb_scorer *s, const struct nb_model *model,
                             struct nb_score_view *view)
 {
@@ -248,8 +248,8 @@ static int put_sums(const struct nb_scorer *s, const struct nb_model *model,
 
 /* ---- counts alone ---------------------------------------------------------------------------- */
 
-/* Bernoulli: a used word that the label has and the document lacks. The base already includes words
- * that neither has. */
+/* Bernoulli: adds to the base a used word that the label has and the document lacks. The base
+ * already includes words that neither has. */
 static void add_absent(const struct nb_scorer *s, struct nb_score_label *l, struct nb_cell cell)
 {
     uint64_t absent = l->documents > cell.documents ? l->documents - cell.documents : 0;
@@ -293,7 +293,7 @@ static void add_absence(struct nb_score_label *l, struct nb_label_estimate *e, d
         e->certain++;
 }
 
-/* ln of the probability that a document lacks a word that no document of the label has. */
+/* Returns ln of the probability that a document lacks a word that no document of the label has. */
 static double log_never(const struct nb_label_estimate *e)
 {
     return log((e->documents + e->addends.absent) / (e->documents + e->added));
@@ -312,7 +312,8 @@ static void correct_absence(void *user, struct nb_cell cell)
     add_absence(l, e, nb_estimate_absent(e->documents, cell.documents) + e->addends.absent);
 }
 
-/* A word whose addends are its own, or that may have counts beside those of its row. */
+/* Adds the absence of a word that has its own addends, or may have counts beside those of its row.
+ */
 static void add_absences(const struct nb_scorer *s, const struct nb_model *model,
                          struct nb_score_view *view, uint32_t number)
 {

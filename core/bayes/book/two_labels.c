@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which features are words, and which labels have a word, cannot be predicted, so there are no
- * branches on it. Features are listed first, then all cells are read as pairs, those that are no
- * pairs are read once more, and then all are summed. A label without the word adds 0, which changes
- * no bit of its sum.
+ * Branches on which features are words, or which labels have a word, are unpredictable, so there
+ * are none. First the words are listed; then all cells are read as pairs; cells that are no pairs
+ * are read again; then all are summed. A label without the word adds 0, which changes no bit of its
+ * sum.
  */
 #include "core/bayes/book/two_labels.h"
 
@@ -20,22 +20,23 @@
 /* The words of a step. */
 struct words {
     uint32_t size;
-    uint8_t place[NB_MODEL_STEP + 3];  /* in the step; three may be written behind the last */
-    uint32_t count[NB_MODEL_STEP + 1]; /* in the document; one may be written behind the last */
-    uint64_t n[NB_MODEL_STEP + 1];     /* occurrences in label 0, and above these in label 1 */
-    uint64_t bits;                     /* of all these occurrences: none of them is above it */
-    uint64_t forms;                    /* bits of all cells */
+    uint8_t place[NB_MODEL_STEP + 3];  /* in the step; up to three are written past the end */
+    uint32_t count[NB_MODEL_STEP + 1]; /* in the document; up to one is written past the end */
+    uint64_t
+        n[NB_MODEL_STEP + 1]; /* occurrences: label 0 in the lower half, label 1 in the upper */
+    uint64_t bits;            /* OR of all `n`: each half is at least each count there */
+    uint64_t forms;           /* OR of all cells */
 };
 _Static_assert(NB_MODEL_STEP <= UINT8_MAX + 1, "places have a byte");
 
-/* What is known of the features of a step when the words are listed. */
+/* The results of listing the words of a step. */
 struct listing {
     uint64_t total; /* positions of all words, known or not */
     bool has_values;
 };
 
-/* Lists the words that have rows, from the feature at `start` on. A place that is none is
- * overwritten by the next. */
+/* Lists the words that have rows, from the feature at `start` on. The next word overwrites the
+ * place of a feature that is none. */
 static void list_rest(struct words *words, struct listing *listing,
                       const struct nb_feature *features, size_t start, size_t step,
                       const uint32_t *rows)
@@ -58,13 +59,14 @@ _Static_assert(NB_FIELD_CASE == 8 && NB_FIELD_VALUE >= 16 && NB_FIELDS <= 16 && 
 
 typedef uint32_t four_places __attribute__((aligned(1), may_alias));
 
-/* The places of four features of which some are words, a bit of the index for each: a byte each. */
+/* The places of the words among four features, a byte each. The index has a bit for each word. */
 static const four_places places_of[16] = {
     0,   0x0,   0x1,   0x100,   0x2,   0x200,   0x201,   0x20100,
     0x3, 0x300, 0x301, 0x30100, 0x302, 0x30200, 0x30201, 0x3020100,
 };
 
-/* How many they are: without an instruction for it, counting bits is a call. */
+/* How many words there are, by the same index: without a CPU instruction, counting bits is a call.
+ */
 static const uint8_t counts_of[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
 static inline __m128i features_at(const struct nb_feature *feature)
@@ -72,7 +74,7 @@ static inline __m128i features_at(const struct nb_feature *feature)
     return _mm_loadu_si128((const __m128i *)feature);
 }
 
-/* Of two features, the numbers 1 and 2 of four: the upper half of the id, and the count. */
+/* Returns for two features the upper half of the id and the count. */
 static inline __m128 parts_of(const struct nb_feature *features)
 {
     _Static_assert(sizeof *features == 16 && offsetof(struct nb_feature, count) == 8, "one load");
@@ -127,7 +129,7 @@ static void list_words(struct words *words, struct listing *listing,
     list_rest(words, listing, features, next, step, rows);
 }
 
-/* Two rows at once. */
+/* The cells of two rows. */
 typedef uint64_t two_rows __attribute__((vector_size(16), aligned(8), may_alias));
 
 static inline two_rows occurrences_of_pairs(two_rows cells, unsigned label)
@@ -142,7 +144,7 @@ static void read_pairs(struct words *words, const struct nb_feature *features,
 {
     two_rows bits = {0, 0}, forms = {0, 0};
     if (words->size > 0)
-        words->place[words->size] = words->place[0]; /* beside the last one of an odd number */
+        words->place[words->size] = words->place[0]; /* fills up an odd number of words */
     for (uint32_t i = 0; i < words->size; i += 2) {
         /* The analyzer does not see the stores of four places at once.
          * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
@@ -159,7 +161,7 @@ static void read_pairs(struct words *words, const struct nb_feature *features,
     words->forms = forms[0] | forms[1];
 }
 
-/* What the labels have of a row that is no pair. */
+/* Returns the occurrences in both labels, as in words.n, of a row that is no pair. */
 static uint64_t read_other(struct nb_row row, const struct nb_model *model)
 {
     uint32_t n[2] = {0, 0};
@@ -167,7 +169,7 @@ static uint64_t read_other(struct nb_row row, const struct nb_model *model)
         const struct nb_spill *run = nb_row_run(&model->pool, row);
         assert(run->used <= 2);
         n[run[0].label & 1] = run[0].n;
-        n[~run[0].label & 1] = run[1].n; /* 0 if there is none */
+        n[~run[0].label & 1] = run[1].n; /* 0 without a second cell */
     } else {
         struct nb_cell cells[2];
         uint32_t size = nb_row_unpack(row, cells);
@@ -177,7 +179,7 @@ static uint64_t read_other(struct nb_row row, const struct nb_model *model)
     return (uint64_t)n[1] << 32 | n[0];
 }
 
-/* Reads those that are no pairs. */
+/* Reads the words whose rows are no pairs. */
 static void read_others(struct words *words, const struct nb_model *model, const uint64_t *cells)
 {
     for (uint32_t i = 0; i < words->size; i++) {
@@ -189,10 +191,11 @@ static void read_others(struct words *words, const struct nb_model *model, const
     }
 }
 
-/* What both labels have. */
+/* Numbers of both labels. */
 typedef double pair __attribute__((vector_size(16)));
 
-/* `is_in_table` is a constant where this is called: whether that of all counts is known to be. */
+/* Adds all words. Callers pass a constant `is_in_table`: the logarithms of all counts are in the
+ * table. */
 static inline __attribute__((always_inline)) void add_words(struct nb_two_labels *two,
                                                             const struct nb_log_table *table,
                                                             const struct words *words,

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-/* `numbers`: NULL if there are none. On success the caller deinits *gaussians. Returns 0 or
+/* `numbers`: NULL if there are none. On success the caller deinits *g. Returns 0 or
  * NB_NO_MEMORY. */
 static int em_gaussians_init(struct nb_em_gaussians *g, const struct nb_em_numbers *numbers,
                              uint32_t labels, double weight, double smoothing)
@@ -30,14 +30,14 @@ static void em_gaussians_deinit(struct nb_em_gaussians *g)
     g->list = NULL;
 }
 
-/* Before an E step: forgets what the last one has added. */
+/* Resets the sums before an E step. */
 static void em_gaussians_begin(struct nb_em_gaussians *g)
 {
     for (size_t i = 0; i < (size_t)g->count * g->labels; i++)
         g->list[i].members = g->list[i].sum = g->list[i].squares = 0;
 }
 
-/* NAN: the document has none. */
+/* Returns a document's number in a field; NAN: it has none. */
 static double value_of(const struct nb_em_gaussians *g, size_t document, uint32_t field)
 {
     return g->numbers->values[document * g->count + field];
@@ -59,8 +59,8 @@ static void em_gaussians_score(const struct nb_em_gaussians *g, size_t document,
 }
 
 /* Adds a document whose labels have the shares r. */
-/* Distances from the old mean, which is near to the new one at the end: so the squares lose nothing
- * to the square of their mean. */
+/* Sums distances from the old mean, which finally is close to the new one, so that subtracting the
+ * squared mean distance cancels little. */
 static void em_gaussians_expect(const struct nb_em_gaussians *g, size_t document, const double *r)
 {
     uint32_t labels = g->labels;
@@ -110,7 +110,7 @@ static const double tolerance = 1e-6;   /* relative gain of the objective at whi
 static const double rounding = 1e-9;    /* relative decrease that rounding errors may cause */
 static const double heat = 0.02;        /* beta of the first E step ... */
 static const double cooling = 1.35;     /* ... and its factor in each step */
-static const double share_least = 1e-3; /* smaller shares of a label are left out */
+static const double share_least = 1e-3; /* smaller shares of labels are left out */
 
 void nb_em_deinit(struct nb_em *em)
 {
@@ -185,7 +185,7 @@ static double *sums_of(const struct fit *f, uint32_t word)
     return f->sums + (q->groups != NULL ? (size_t)q->groups[word] * q->labels : 0);
 }
 
-/* The logarithms of the sums over the words of each group. */
+/* Sets `sums` to the logarithms of the sums over the words of each group. */
 static void put_sums(struct fit *f)
 {
     const struct nb_em_question *q = f->question;
@@ -283,7 +283,8 @@ static int iterate(struct fit *f, struct nb_em *em)
             return NB_STOPPING;
         double labelled = maximize_all(f), likelihood = q->weight * expect(f, beta);
         double now = labelled + likelihood;
-        double size = fabs(labelled) + fabs(likelihood); /* of densities they may be above 0 */
+        double size =
+            fabs(labelled) + fabs(likelihood); /* logarithms of densities may be above 0 */
         double gain = now - em->log_likelihood;
         assert(!was_cold || gain >= -rounding * size); /* EM never decreases the objective */
         em->first = was_cold ? em->first : now;

@@ -23,7 +23,7 @@ struct making {
     uint32_t ordered; /* ... and how many */
     size_t *begin;    /* owned; start of each column in `uses` */
     struct use *uses; /* owned; by column, then by document */
-    double *sums;     /* owned; occurrences and documents of each label, of one column */
+    double *sums;     /* owned; occurrences and documents of each label, for one column */
     struct nb_expected *expected;
 };
 
@@ -112,7 +112,7 @@ static void note_word(struct making *m, uint64_t id)
     m->expected->vocabulary[NB_FIELDS] += nb_field_is_token(field);
 }
 
-/* Adds a number of a document to those of a label that it has. */
+/* Adds a document's number to the numbers of a label that it has with this share. */
 static void add_number(struct making *m, uint64_t id, uint32_t label, double share)
 {
     struct nb_expected_numbers *n =
@@ -135,8 +135,8 @@ static void add_numbers(struct making *m, uint32_t column)
                 add_number(m, m->columns->ids[column], m->numbers[s->labels[j]], s->shares[j]);
 }
 
-/* Whether the feature of a row is one that is counted: not one that the row has lost meanwhile, nor
- * of a field that was named since. */
+/* Whether the feature of a row is counted. It is not if the row has lost it meanwhile, or if its
+ * field was added to the settings since. */
 static bool is_counted(const struct making *m, uint64_t id)
 {
     return nb_feature_field(id) < NB_FIELDS || (nb_feature_field(id) == NB_FIELD_VALUE &&
@@ -184,7 +184,7 @@ static size_t cells_most(const struct making *m)
     return most;
 }
 
-/* The sums over parts, and the numbers, of fields. */
+/* Allocates the sums over parts, and the numbers, of fields. */
 static int make_part_room(struct making *m)
 {
     struct nb_expected *e = m->expected;
@@ -208,7 +208,7 @@ static int make_room(struct making *m)
     for (uint32_t c = 0; c < m->columns->count; c++)
         e->rows = m->columns->rows[c] >= e->rows ? m->columns->rows[c] + 1 : e->rows;
     for (uint32_t i = 0; i < m->ordered; i++)
-        e->labels = m->numbers[m->order[i]] + 1; /* the last is the largest */
+        e->labels = m->numbers[m->order[i]] + 1; /* the last number is the largest */
     size_t sums = ((size_t)e->labels + 1) * (NB_FIELDS + 1);
     e->ids = malloc(((size_t)e->rows + 1) * sizeof *e->ids);
     e->begin = calloc((size_t)e->rows + 1, sizeof *e->begin);

@@ -18,7 +18,7 @@ static const char *const decisions[] = {"bayes", "stacked", NULL};
 
 #define ALL_FIELDS ((1u << NB_FIELDS) - 1)
 #define TEXT_FIELDS (1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT)
-/* What a plain text can have. */
+/* The fields that a plain text can have. */
 #define STACKED_TEXT_FIELDS                                                                        \
     (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
      1u << NB_FIELD_PAIR | 1u << NB_FIELD_NGRAM)
@@ -399,7 +399,7 @@ bool nb_settings_keep_attributes(const struct nb_settings *settings, const struc
     return true;
 }
 
-/* Appends them. */
+/* Appends copies of the attributes. */
 static int copy_attributes(struct nb_settings *to, const struct nb_settings *from)
 {
     int rc = 0;
@@ -490,7 +490,8 @@ bool nb_settings_walk_vocabulary(const struct nb_settings *settings)
 {
     bool walks = settings->event_model == NB_EVENT_BERNOULLI;
     bool has_bins = settings->number != NB_NUMBER_GAUSSIAN;
-    for (size_t i = 0; i < settings->attribute_count; i++) { /* the values that a set has not */
+    for (size_t i = 0; i < settings->attribute_count;
+         i++) { /* sets: for the values that a document lacks */
         int kind = settings->attributes[i].kind;
         walks = walks || kind == NB_FIELD_KIND_SET || (has_bins && kind == NB_FIELD_KIND_NUMBER);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of settings against the table.
+ * Checks the values of settings against the table.
  */
 #include <assert.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static int check_number(const struct nb_setting *s, const char *what, double val
     return nb_error_set(error, NB_UNUSABLE, "%s must be at most %.15g", what, s->maximum);
 }
 
-/* A list of numbers by label. */
+/* Checks a list of numbers by label. */
 static int check_labels(const struct nb_setting *s, const struct nb_prior_weight *list,
                         size_t count, struct nb_error *error)
 {
@@ -69,7 +69,7 @@ static int check_prior(const struct nb_setting *s, const struct nb_settings *set
     return check_labels(s, settings->weights, settings->weight_count, error);
 }
 
-/* A number of each value of a field. */
+/* Checks the numbers of a field's values. */
 static int check_field_values(const struct nb_setting *s, const struct nb_field_smoothing *field,
                               struct nb_error *error)
 {
@@ -94,8 +94,8 @@ static int check_field_values(const struct nb_setting *s, const struct nb_field_
     return 0;
 }
 
-/* Fields whose values have numbers: only of categories and sets there is a finite list of values.
- */
+/* Checks the fields whose values have numbers: only categories and sets have a finite list of
+ * values. */
 static int check_values(const struct nb_setting *s, const struct nb_settings *settings,
                         struct nb_error *error)
 {
@@ -203,7 +203,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
         return nb_weight_is_auto(nb_setting_get_double(settings, s))
                    ? 0
                    : check_number(s, s->name, nb_setting_get_double(settings, s), error);
-    case NB_SETTING_COUNT: /* the bounds are far below 2^53: a count that rounds is over them */
+    case NB_SETTING_COUNT: /* bounds are far below 2^53: counts that double rounds exceed them */
         return check_number(s, s->name, (double)nb_setting_get_count(settings, s), error);
     case NB_SETTING_BOOL:
     case NB_SETTING_MODEL: /* the name is checked where models are known: nb_parents_check */
@@ -222,7 +222,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     return nb_error_set(error, NB_UNUSABLE, "%s is of no known type", s->name);
 }
 
-/* ---- settings that do not go together ----------------------------------------------------------
+/* ---- incompatible settings ---------------------------------------------------------------------
  */
 
 /* Returns the least of all numbers of a smoothing. */
@@ -240,8 +240,8 @@ static double least_smoothing(const struct nb_settings *s)
     return least;
 }
 
-/* A value that is drawn once, as in all attributes but texts, has the mean as its likelihood with
- * the estimate integrated out. */
+/* Whether an attribute is a text. In other attributes a value is drawn once, and integrating the
+ * estimate out gives the mean as its likelihood. */
 static bool has_text_field(const struct nb_settings *s)
 {
     struct nb_attributes attributes = nb_settings_attributes(s);
@@ -273,7 +273,7 @@ static int check_predict(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
-/* The m-estimate whose p is the parent's. */
+/* Checks the m-estimate whose p comes from the parent. */
 static int check_parent_share(const struct nb_settings *s, struct nb_error *error)
 {
     if (s->parent == NULL)
@@ -286,7 +286,7 @@ static int check_parent_share(const struct nb_settings *s, struct nb_error *erro
     return 0;
 }
 
-/* The kinds of smoothing that go with the other settings. */
+/* Checks that the kind of smoothing is compatible with the other settings. */
 static int check_kind(const struct nb_settings *s, struct nb_error *error)
 {
     int kind = s->smoothing_by.kind;

@@ -13,7 +13,7 @@ static const char version_name[] = "tokenizer_version";
 static const char parent_name[] = "parent";
 /* In the store only, and only where `smoothing` is more than one number. */
 static const char smoothing_by_name[] = "smoothing_by";
-/* In the store only, once the documents have given it. */
+/* In the store only, once a calibration has been fitted. */
 static const char fitted_name[] = "calibration_fitted";
 
 /* The place of a setting in the table. */
@@ -65,7 +65,7 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
             write_name(w, s->names[settings->attributes[i].kind]);
         }
         break;
-    case NB_SETTING_FIELDS: /* by name: fields may be added, or be others in another program */
+    case NB_SETTING_FIELDS: /* by name: other program versions may have other fields */
         nb_pack_varint(w, (uint64_t)__builtin_popcount(nb_setting_get_mask(settings, s)));
         for (int i = 0; s->names[i] != NULL; i++)
             if ((nb_setting_get_mask(settings, s) >> i & 1) != 0)
@@ -79,7 +79,7 @@ struct writing {
     struct nb_buffer value;
 };
 
-/* What was packed as a value becomes an entry. */
+/* Writes an entry with the value that was packed. */
 static void write_entry(struct writing *to, const char *name)
 {
     write_name(&to->w, name);
@@ -102,7 +102,7 @@ static bool has_entry(const struct nb_setting *s, const struct nb_settings *sett
     return s->type != NB_SETTING_ATTRIBUTES || settings->attribute_count > 0;
 }
 
-/* A parent comes first, where a start finds it (nb_settings_stored_parent). */
+/* Writes the parent first, where nb_settings_stored_parent looks for it at a start. */
 int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
 {
     struct writing to = {.w = {.out = out}};
@@ -151,7 +151,7 @@ struct nb_string nb_settings_stored_parent(struct nb_string stored)
     return nb_unpacker_done(&r) ? value : (struct nb_string){"", 0};
 }
 
-/* The number of a name in a list; -1 if it is not there, which only a newer program writes. */
+/* Returns the number of a name in a list; -1: unknown, as only a newer program writes it. */
 static int find_name(const char *const *names, struct nb_string s)
 {
     for (int i = 0; names[i] != NULL; i++)
@@ -162,7 +162,8 @@ static int find_name(const char *const *names, struct nb_string s)
 
 static int read_fields(struct nb_unpacker *r, const struct nb_setting *s, uint32_t *mask)
 {
-    uint64_t count = nb_unpack_bounded(r, (uint64_t)(r->end - r->at)); /* a byte each at least */
+    uint64_t count =
+        nb_unpack_bounded(r, (uint64_t)(r->end - r->at)); /* each takes at least a byte */
     *mask = 0;
     for (uint64_t i = 0; i < count && !r->failed; i++) {
         int field = find_name(s->names, nb_unpack_string(r));
@@ -191,7 +192,7 @@ static int read_attributes(struct nb_unpacker *r, const struct nb_setting *s,
     return r->failed ? NB_CORRUPT : 0;
 }
 
-/* The name of a model or a host. `to` is a char * of the settings. */
+/* Reads the name of a model or a host. `to` points to a char * of the settings. */
 static int read_name(struct nb_unpacker *r, char *to)
 {
     struct nb_string name = nb_unpack_string(r);
@@ -237,7 +238,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     return 0;
 }
 
-/* The number of an entry's bit: those of the settings, then those of store-only entries. */
+/* Returns the number of an entry's bit: first the settings of the table, then store-only entries.
+ */
 static size_t number_of(struct nb_string name)
 {
     static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name, NULL};
@@ -250,7 +252,7 @@ static size_t number_of(struct nb_string name)
     return i;
 }
 
-/* One entry; `seen` has a bit for each of the table's and, above, those of the store only. */
+/* Reads one entry. `seen` has a bit for each entry, numbered as by number_of. */
 static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
                       struct nb_error *error)
 {
@@ -286,7 +288,8 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
     return rc == 0 ? 0 : nb_error_set(error, rc, "the stored settings are damaged");
 }
 
-/* The preset, which gives the defaults of settings that are not stored; `text` if not stored. */
+/* Returns the stored preset, which gives the defaults of settings that are not stored; `text` if it
+ * is not stored. */
 static enum nb_preset stored_preset(struct nb_unpacker r)
 {
     size_t count;

@@ -50,7 +50,7 @@ double nb_label_weights_find(const struct nb_prior_weight *list, size_t count, c
         return list[at].weight;
     for (size_t i = 0; i < count; i++)
         sum += list[i].weight;
-    return sum / (double)count; /* not below the least of them, as a sum of quotients may be */
+    return sum / (double)count; /* never below the least; a sum of quotients might be */
 }
 
 void nb_label_weights_write(struct nb_packer *w, const struct nb_prior_weight *list, size_t count)
@@ -64,7 +64,7 @@ void nb_label_weights_write(struct nb_packer *w, const struct nb_prior_weight *l
 
 int nb_label_weights_read(struct nb_unpacker *r, struct nb_prior_weight **list, size_t *count)
 {
-    /* each takes a length byte and eight of the weight at least, which bounds the allocation */
+    /* Each takes at least a length byte and eight bytes of weight, which bounds the allocation. */
     size_t wanted = (size_t)nb_unpack_bounded(r, (uint64_t)(r->end - r->at) / 9);
     if (wanted == 0)
         return 0;
@@ -86,7 +86,7 @@ int nb_label_weights_read(struct nb_unpacker *r, struct nb_prior_weight **list, 
 
 const char *const nb_smoothing_p_names[] = {"uniform", "vocabulary", "parent", NULL};
 
-/* In the store; ONE is not stored. */
+/* Names of kinds in the store; ONE is not stored. */
 static const char *const kinds[] = {"one", "labels", "beta", "m", "values", NULL};
 
 static void fields_free(struct nb_field_smoothing *fields, size_t count)
