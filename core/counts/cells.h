@@ -75,7 +75,7 @@ static inline void *nb_segments_at(const struct nb_segments *s, uint32_t number)
  *
  * Numbers of rows and labels, and the cell where both meet. Constants and a struct; any thread. */
 #define NB_NO_ROW UINT32_MAX
-/* The id of a dropped row. No feature has it, because there are fewer fields. */
+/* The id of a dropped row. No feature has this id: its field number would be too large. */
 #define NB_DROPPED_ID UINT64_MAX
 static inline bool nb_model_is_dropped(uint64_t id)
 {
@@ -257,7 +257,7 @@ static inline uint64_t nb_run_documents(const struct nb_spill *run)
     return sum;
 }
 
-/* D_w of a row that is not a pair. */
+/* As nb_row_documents, for a row that is not a pair. */
 static inline uint64_t nb_row_documents_else(const struct nb_cell_pool *pool, struct nb_row row)
 {
     struct nb_cell cells[2];

@@ -201,7 +201,7 @@ size_t nb_growth_memory(const struct nb_growth *growth);
  * NB_NO_MEMORY. */
 int nb_growth_end(struct nb_growth **growth, struct nb_index *index, uint32_t *rows);
 
-/* Waits for the thread, and frees all; NULL: there is none. */
+/* Waits for the thread, and frees *growth with its index. *growth may be NULL. */
 void nb_growth_drop(struct nb_growth **growth);
 
 /* As nb_growth_drop, if the thread reads the id of `row` or of a later row, because those ids are

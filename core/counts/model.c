@@ -8,7 +8,8 @@
 #include "core/base/threads.h"
 #include "core/counts/model_private.h"
 
-/* One block: the table, the vocabularies, the sums. Moments have a block of their own. */
+/* Returns the size of the block of the table, the vocabularies and the sums. Moments have a block
+ * of their own. */
 static size_t bytes_of(unsigned count, uint32_t label_room)
 {
     return sizeof(struct nb_parts) + count * sizeof(uint64_t) +

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows are appended, one by one or as they are loaded.
+ * Appends rows, one by one or many at once while a model is loaded.
  */
 #include <assert.h>
 #include <pthread.h>

@@ -170,8 +170,8 @@ static bool multiply_density(const struct nb_blend *b, uint64_t id, struct nb_lo
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* Multiplies the product `times` times by the estimate (count + addend) / (of + 2 addend): `count`
- * of `of` documents with a set have the value, or lack it. */
+/* Multiplies the product by the estimate (count + addend) / (of + 2 addend) to the power `times`:
+ * `count` of the `of` documents with a set have the value (or lack it). */
 static void multiply_share(double count, double of, double addend, double times,
                            struct nb_log_product *product)
 {

@@ -140,7 +140,7 @@ static double score_expert(const struct nb_blend *b, unsigned e, uint32_t place)
     return nb_blend_bias(b, e, place) + nb_stack_half(b->size) * sum;
 }
 
-/* t_v. */
+/* Returns t_v. */
 static double score_twin(const struct nb_blend *b, const double shares[NB_FIELDS], uint32_t place)
 {
     double sum = nb_blend_twin_bias(b, place);

@@ -361,7 +361,7 @@ bool nb_stack_fit_is_done(const struct nb_stack_fit *fit)
 
 /* ---- closing --------------------------------------------------------------------------------- */
 
-/* M(k). */
+/* Returns M(k) of stack_fit.h. */
 static double faded_sum(const struct nb_stack_settings *settings, double k)
 {
     return settings->memory * (1 - pow(1 - 1 / settings->memory, k));

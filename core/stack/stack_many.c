@@ -256,7 +256,7 @@ static void start_field(const struct nb_stack_pass *p, unsigned field)
         memset(nb_stack_many_sums(p, e, field), 0, p->view->columns * sizeof *s->sums);
 }
 
-/* Notes what the row adds for every label without it; its cells add the difference. */
+/* Notes what the row adds to every label if its cells are 0; its cells add the difference. */
 static void begin_twin(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
                        size_t cells, struct nb_stack_target *t)
 {

@@ -129,7 +129,7 @@ void nb_weights_set(struct nb_weights *w, size_t place, double value)
 
 /* ---- taking changes back --------------------------------------------------------------------- */
 
-/* Starts a new mark: from here on, the first change of a place notes its old value again. */
+/* Clears the bits in `noted`, so that the next change of each place keeps its old value again. */
 static void forget_noted(struct nb_weights *w)
 {
     for (size_t i = w->mark; i < w->old_size; i++)
@@ -287,7 +287,7 @@ int nb_slots_reserve(struct nb_slots *s, size_t count)
     return rc;
 }
 
-/* Starts a new mark: from here on, the first change of a slot keeps its old value again. */
+/* Clears the bits in `noted`, so that the next change of each slot keeps its old value again. */
 static void slots_forget_noted(struct nb_slots *s)
 {
     for (size_t i = s->mark; i < s->old_size; i++)

@@ -60,7 +60,7 @@ static double bin_score(const struct case_of *c, uint32_t place)
     return f.is_zero ? -(double)INFINITY : f.log;
 }
 
-/* -ln P(label | number). */
+/* Returns -ln P(label | number). */
 static double loss(const struct case_of *c, double (*score)(const struct case_of *, uint32_t),
                    double *scores)
 {

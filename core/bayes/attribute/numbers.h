@@ -29,7 +29,7 @@
 /* ---- bins or Gaussians -------------------------------------------------------------------------
  */
 
-enum { NB_NUMBERS_COMPARED = 512 }; /* most different numbers that are left out */
+enum { NB_NUMBERS_COMPARED = 512 }; /* at most so many different numbers are left out */
 
 /* An attribute whose numbers vary; all pointers are borrowed. */
 struct nb_number_field {

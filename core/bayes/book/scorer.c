@@ -299,7 +299,8 @@ static double log_never(const struct nb_label_estimate *e)
     return log((e->documents + e->addends.absent) / (e->documents + e->added));
 }
 
-/* Corrects the base for a word that the label has, which was counted as one that it never has. */
+/* Corrects the base for a word that the label has: so far the base treats it as one that no
+ * document of the label has. */
 static void correct_absence(void *user, struct nb_cell cell)
 {
     const struct nb_score_view *view = user;

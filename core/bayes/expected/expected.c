@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-/* A use of a feature by a document. */
+/* A document that has a feature, and how often. */
 struct use {
     uint32_t document, count;
 };

@@ -92,7 +92,7 @@ enum nb_setting_type {
     NB_SETTING_SMOOTHING,  /* smoothing, smoothing_by */
     NB_SETTING_WEIGHT,     /* double in minimum .. maximum, or NB_WEIGHT_AUTO: "auto" */
     NB_SETTING_MODEL,      /* char *, owned: the name of a model; NULL: none */
-    NB_SETTING_HOST,       /* char *, owned: a name of a host; NULL: none */
+    NB_SETTING_HOST,       /* char *, owned: the name of a host; NULL: none */
     NB_SETTING_ATTRIBUTES, /* attributes, attribute_count; `names` lists the kinds */
     NB_SETTING_FIELDS      /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };

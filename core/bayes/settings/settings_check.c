@@ -203,7 +203,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
         return nb_weight_is_auto(nb_setting_get_double(settings, s))
                    ? 0
                    : check_number(s, s->name, nb_setting_get_double(settings, s), error);
-    case NB_SETTING_COUNT: /* bounds are far below 2^53: counts that double rounds exceed them */
+    case NB_SETTING_COUNT: /* a count that a double cannot hold exactly exceeds all bounds */
         return check_number(s, s->name, (double)nb_setting_get_count(settings, s), error);
     case NB_SETTING_BOOL:
     case NB_SETTING_MODEL: /* the name is checked where models are known: nb_parents_check */
