@@ -22,8 +22,7 @@
 
 #include "core/base/cache_line.h"
 
-/* The thread sanitizer sees only the atomic accesses that the compiler generates, not SSE2 loads.
- */
+/* The thread sanitizer sees only atomic accesses that the compiler generates, not SSE2 loads. */
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #define NB_BUCKET_SSE2 1
 #include <emmintrin.h>

@@ -274,8 +274,7 @@ uint64_t nb_model_vocabulary(const struct nb_model *model, unsigned field);
 /* Returns the exact moments of an attribute's numbers in the label's documents. */
 struct nb_moments nb_model_moments(const struct nb_model *model, uint32_t label,
                                    unsigned attribute);
-/* All parts that rows have had have numbers below this. 0: the model has no values of attributes.
- */
+/* A number above every part that a row has had; 0: the model has no values of attributes. */
 unsigned nb_model_parts(const struct nb_model *model);
 
 /* Returns a number that changes with every change of the counts. It is never 0, and no two models

@@ -112,8 +112,7 @@ struct nb_indexing {
     bool different; /* no id occurred twice; only the thread uses it until it has ended */
 };
 
-/* Waits for rows from `start` on. Returns the end of the rows that came; `start`: none will come.
- */
+/* Waits for rows from `start` on. Returns the end of these rows; `start`: none will come. */
 static uint32_t wait_for_rows(struct nb_indexing *x, uint32_t start)
 {
     pthread_mutex_lock(&x->lock);

@@ -407,8 +407,7 @@ uint32_t nb_model_count(const struct nb_model *model, uint32_t row, uint32_t lab
     return there ? nb_row_cell(&model->pool, r, place).occurrences : 0;
 }
 
-/* Whether stored cells are valid. Damaged ones have unknown labels, labels out of order, or zeros.
- */
+/* Whether stored cells are valid. Damaged ones have unknown or unordered labels, or zeros. */
 static bool cells_are_possible(const struct nb_model *model, const struct nb_cell *cells,
                                size_t size)
 {

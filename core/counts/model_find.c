@@ -180,8 +180,7 @@ static inline __m128i mores_of(__m128i codes)
         both);
 }
 
-/* Returns the cells of two rows: `pairs` for those that are not wide, `wides` for those that are.
- */
+/* Returns the cells of two rows: from `wides` if the row is wide, else from `pairs`. */
 static inline __m128i two_cells(__m128i pairs, __m128i are_wide, const uint64_t *const wides[2])
 {
     __m128d cells = _mm_loadh_pd(_mm_load_sd((const double *)(const void *)wides[0]),

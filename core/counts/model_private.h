@@ -103,8 +103,7 @@ static inline const uint32_t *nb_model_step(const struct nb_model *model,
     return found;
 }
 
-/* As nb_model_step, with the cells of the rows: from `known` if it has them, else read into `own`.
- */
+/* As nb_model_step, with the rows' cells: from `known` if it has them, else read into `own`. */
 struct nb_step {
     uint32_t rows[NB_MODEL_STEP];
     uint64_t cells[NB_MODEL_STEP];

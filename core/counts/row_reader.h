@@ -44,7 +44,7 @@ struct nb_row_reader {
 struct nb_reader_labels {
     unsigned turn;  /* 0; or NB_PAIR_D if label 1 is read first */
     uint32_t one;   /* 1 in the half of the left-out document's label; 0: none is left out */
-    uint32_t label; /* mask of that label; every row of the document has counts there */
+    uint32_t label; /* mask of that label; all bits: none is left out; 0: labels not 0 and 1 */
     uint32_t any;   /* as `label` if no document is left out; else 0 */
 };
 

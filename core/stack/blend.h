@@ -112,11 +112,10 @@ struct nb_blend {
     double all_occurrences, all_documents;
     double *sums, *ends, *scores;       /* by the book: n_v; the logarithm of the denominator */
     double *offsets, *x, *twin;         /* [expert][field], [expert][group], [field] by label */
-    double sum, vocabulary, addend;     /* by the book; a */
+    double sum, vocabulary, addend;     /* by the book: of all labels; V; a */
     double pool_sum;                    /* n' + V' + 1 */
     struct nb_attribute_scores *values; /* owned; of the model's fields; NULL: it has none */
-    struct nb_log_product
-        *products; /* owned; by label: product of the factors of a document's values */
+    struct nb_log_product *products;    /* owned; by label: product of the values' factors */
     size_t product_room;
     struct nb_blend_attributes *attributes; /* owned; for the stack; NULL: no value yet */
     uint32_t fields;                        /* bits 1u << field: offsets are computed */

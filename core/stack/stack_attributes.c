@@ -194,8 +194,7 @@ static double weight_in_twin(const struct nb_stack_inputs *in, const struct nb_s
     return (double)nb_slots_at(slots, value->id) * nb_stack_attribute_share(in, value->place);
 }
 
-/* The twin uses the readings of the last expert. With two labels its column belongs to the second.
- */
+/* The twin uses the last expert's readings. With two labels its column belongs to the second. */
 static void add_to_twin(const struct nb_stack_pass *p, const struct nb_stack_value *value,
                         const double *r)
 {

@@ -51,8 +51,7 @@ struct nb_stack {
     _Atomic uint64_t generation;
     struct nb_stack_view view;
     atomic_size_t view_bytes;
-    const struct nb_settings
-        *cutting; /* borrowed: how to cut numbers into bins; NULL: not at all */
+    const struct nb_settings *cutting; /* borrowed: rules for bins; NULL: numbers are not cut */
 };
 
 static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
@@ -102,8 +101,7 @@ static inline double nb_stack_power(const struct nb_stack_reading *reading, doub
     return copysign(pow(fabs(r), reading->power), r);
 }
 
-/* Sets *view to the view of the model's current counts, without offsets. Returns 0 or NB_NO_MEMORY.
- */
+/* Sets *view to the view of the current counts, without offsets. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
                   const struct nb_stack_view **view);
 /* Computes the offsets of a field unless they exist. They are computed on demand: a document has
@@ -111,8 +109,7 @@ int nb_stack_view(struct nb_stack *stack, const struct nb_model *model,
 void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, unsigned field);
 
 /* Sets *numbers to the model's numbers in bins, for the latest view; to NULL if the settings allow
- * no bins. The bins are made when the first document with a number asks. Returns 0 or NB_NO_MEMORY.
- */
+ * no bins. Bins are made when the first document has a number. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_numbers(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_numbers **numbers);
 
@@ -163,8 +160,7 @@ static inline const double *nb_stack_offsets(struct nb_stack *stack, const struc
     return view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns;
 }
 
-/* Makes room for so many labels; the contents of the inputs may be lost. Returns 0 or NB_NO_MEMORY.
- */
+/* Makes room for so many labels; old contents may be lost. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels);
 
 /* ---- the pass over a document ---------------------------------------------------------------- */

@@ -268,8 +268,7 @@ static void write_one(uint32_t record, struct nb_packer *to, const struct nb_pac
     bytes->out->length = 0;
 }
 
-/* Writes the ranges of slots that are not 0, and always the first, which has the number of slots.
- */
+/* Writes the ranges of slots that are not 0, and always the first: it has the number of slots. */
 static void write_slots(const struct nb_stack_weights *weights, struct nb_packer *to,
                         struct nb_buffer *scratch)
 {

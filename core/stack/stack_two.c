@@ -225,8 +225,7 @@ struct reading {
     struct pairs pairs;
     struct nb_stack_said *said; /* the next one */
     uint32_t features[NB_FIELDS];
-    unsigned
-        turn; /* bits by which documents of a pair are rotated, to put the first label's first */
+    unsigned turn; /* bits to rotate documents of a pair by: puts the first label first */
 };
 
 /* Sets the documents of both labels in a row that some label has. `turn` as in struct reading. */
@@ -499,7 +498,7 @@ static inline __attribute__((always_inline)) void sum_four(struct surveying *s, 
         if (!count_row(s, nb_feature_field(ids[k])))
             continue;
         uint64_t d = four.documents[k];
-        if (d != 0) /* new features come last */
+        if (d != 0) /* predictable: new features come last */
             sum_row(sum, ids[k], (uint32_t)d, (uint32_t)(d >> 32));
     }
 }

@@ -355,8 +355,7 @@ static void learn_expert(struct nb_stack_weights *weights, const struct nb_stack
              weights->settings.rate);
 }
 
-/* Each expert learns from its own error, as if it were alone, so that its loss shows its quality.
- */
+/* Each expert learns from its own error, as if alone, so that its loss shows its quality. */
 static void learn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
                   uint32_t place, double weight)
 {

@@ -75,8 +75,7 @@ int nb_weights_grow(struct nb_weights *w, size_t places, pthread_rwlock_t *lock)
     uint32_t need = (uint32_t)((places + NB_WEIGHTS_RANGE - 1) / NB_WEIGHTS_RANGE);
     struct nb_weights larger;
     struct nb_weights before = *w;
-    /* Grow by at least a quarter, so that labels added one by one do not copy the vector each time.
-     */
+    /* Grow by at least a quarter, so that labels added one by one do not copy it each time. */
     if (copy_larger(w, need < w->ranges + w->ranges / 4 ? w->ranges + w->ranges / 4 : need,
                     &larger) != 0)
         return NB_NO_MEMORY;

@@ -77,8 +77,7 @@ static double loss(const struct case_of *c, double (*score)(const struct case_of
     return log(sum) + most - scores[c->place];
 }
 
-/* Returns the loss in bins, cached in `losses` by bin and place; 0: not computed yet, or no loss.
- */
+/* Returns the loss in bins, cached in `losses` by bin and place; 0: not computed, or no loss. */
 static double bin_loss(const struct case_of *c, double *scores, double *losses)
 {
     double *one = &losses[c->bin * c->field->size + c->place];

@@ -10,8 +10,7 @@
 
 #include "core/base/error.h"
 
-/* Sizes are FIRST_LOGS times powers of GROWTH, so that there are few sizes and tables are shared.
- */
+/* Sizes are FIRST_LOGS times powers of GROWTH, so that few sizes exist and tables are shared. */
 enum { FIRST_LOGS = 16, GROWTH = 2, BUCKETS = 256 };
 
 struct nb_shared_logs {

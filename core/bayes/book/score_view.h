@@ -226,8 +226,7 @@ static inline struct nb_factor nb_factor_of(const struct nb_scorer *s, const str
                                word->weight);
 }
 
-/* Returns what each of the document's `known` word positions adds to the score besides its factor.
- */
+/* Returns what each of a document's `known` positions adds to the score besides its factor. */
 static inline double nb_position_term(const struct nb_scorer *s, const struct nb_score_view *view,
                                       uint32_t position, uint64_t known)
 {

@@ -313,8 +313,7 @@ static void correct_absence(void *user, struct nb_cell cell)
     add_absence(l, e, nb_estimate_absent(e->documents, cell.documents) + e->addends.absent);
 }
 
-/* Adds the absence of a word that has its own addends, or may have counts beside those of its row.
- */
+/* Adds the absence of a word with addends of its own, or with counts beside those of its row. */
 static void add_absences(const struct nb_scorer *s, const struct nb_model *model,
                          struct nb_score_view *view, uint32_t number)
 {

@@ -65,8 +65,7 @@ static const four_places places_of[16] = {
     0x3, 0x300, 0x301, 0x30100, 0x302, 0x30200, 0x30201, 0x3020100,
 };
 
-/* How many words there are, by the same index: without a CPU instruction, counting bits is a call.
- */
+/* The number of words, by the same index: without a CPU instruction, counting bits is a call. */
 static const uint8_t counts_of[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
 static inline __m128i features_at(const struct nb_feature *feature)

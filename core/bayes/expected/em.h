@@ -81,8 +81,7 @@ static inline struct nb_normal nb_normal_merge(struct nb_normal a, struct nb_nor
  * so no variance is 0, and a label without numbers has the mean and variance of all. Missing values
  * are skipped. The functions are for core/bayes/expected alone. */
 
-/* The documents' numbers, as distances from the mean of all in standard deviations; all borrowed.
- */
+/* The documents' numbers: distances from the mean of all in standard deviations; all borrowed. */
 struct nb_em_numbers {
     uint32_t count;                   /* of fields; above 0 */
     const double *values;             /* of field g, at d * count + g; NAN: the document has none */
@@ -91,7 +90,7 @@ struct nb_em_numbers {
 
 struct nb_em_gaussian {
     double mean, variance, log_height;
-    double members, sum, squares; /* over unlabelled documents: of weights, x - old mean, squares */
+    double members, sum, squares; /* over unlabelled documents: weights, distances, their squares */
 };
 
 struct nb_em_gaussians {

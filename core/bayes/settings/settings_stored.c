@@ -238,8 +238,7 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     return 0;
 }
 
-/* Returns the number of an entry's bit: first the settings of the table, then store-only entries.
- */
+/* Returns the number of an entry's bit: first the table's settings, then store-only entries. */
 static size_t number_of(struct nb_string name)
 {
     static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name, NULL};

@@ -80,8 +80,7 @@ struct nb_smoothing {
     size_t label_count;
     struct nb_field_smoothing *fields; /* VALUES: owned; by name */
     size_t field_count;
-    struct nb_value_smoothing
-        *values; /* owned; by id: values of all fields, after nb_smoothing_hash */
+    struct nb_value_smoothing *values; /* owned; of all fields, by id; see nb_smoothing_hash */
     size_t value_count;
 };
 void nb_smoothing_deinit(struct nb_smoothing *smoothing);
