@@ -93,7 +93,7 @@ static double put_sums(const struct nb_blend *b, const struct nb_present_attribu
     return all;
 }
 
-/* Returns V of an attribute: the largest of all sources, without the left-out document. */
+/* Returns V of an attribute: the largest of all sources; the left-out document is not counted. */
 static double vocabulary_of(const struct nb_blend *b, const struct nb_present_attribute *one)
 {
     unsigned part = NB_FIRST_PART + one->number * 2;
