@@ -106,7 +106,7 @@ export async function verdicts_that_drift_are_told(api) {
   const {drift} = await daemon.call("GET", "v1/models/sample");
   holds(drift.distance > 0.25, `drift ${JSON.stringify(drift)}`);
   await tab.sees("main", "of the last 1,000 verdicts");
-  await tab.sees("strong", "Something else comes in");
+  await tab.sees("strong", "The documents have changed");
   await tab.go("overview");
-  await tab.sees(".light.warn li", "The last 1,000 verdicts of sample are spread otherwise");
+  await tab.sees(".light.warn li", "sample: the last 1,000 verdicts are distributed differently");
 }
