@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A record: its checksum (XXH3 of all that follows), the identity of the store, the commit it
- * stands on, its number, the checksum of the record before it, the length of its changes (8 bytes
- * each, little-endian); the changes; zeros up to a multiple of 8 bytes. A change: table, and 128
- * for one that is deleted; key; value, if it is not deleted.
+ * A record has a head of six numbers (8 bytes each, little-endian): its checksum (XXH3 of all that
+ * follows), the identity of the store, the commit on which it is based, its number, the checksum of
+ * the record before it, and the length of its changes. Then come the changes, and zeros up to a
+ * multiple of 8 bytes. A change has the number of the table (plus 128 if the key is deleted), the
+ * key, and the value unless the key is deleted.
  */
 #include "core/store/journal/journal.h"
 
@@ -21,16 +22,16 @@
 enum {
     HEAD_BYTES = 48,
     ALIGNMENT = 8,       /* of records */
-    DELETED = 128,       /* added to the table */
-    GROWTH = 1 << 16,    /* the file grows by so many zeros: the syncs after that are short */
-    FILE_MOST = 1 << 30, /* bytes that are read */
+    DELETED = 128,       /* added to the table's number */
+    GROWTH = 1 << 16,    /* the file grows by this many zeros, so that later syncs are short */
+    FILE_MOST = 1 << 30, /* bytes; a longer file is refused */
 };
 
 struct head {
     uint64_t check, store, commit, number, before, length;
 };
 
-/* A file as it is read. */
+/* The contents of the file. */
 struct text {
     const char *bytes;
     size_t length;
@@ -57,7 +58,7 @@ void nb_journal_begin(struct nb_journal *journal, uint64_t commit)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Reads the record at `at`, whatever store and commit it is of; false: there is none. */
+/* Reads the head of the record at `at`, of any store and commit. Returns false if there is none. */
 static bool read_head(const struct text *text, size_t at, struct head *head)
 {
     if (at > text->length || text->length - at < HEAD_BYTES)
@@ -78,7 +79,7 @@ static bool is_sound(const struct text *text, size_t at, const struct head *head
     return XXH3_64bits(bytes, HEAD_BYTES - sizeof head->check + head->length) == head->check;
 }
 
-/* Whether the record at `at` is the one that comes after the last one of `journal`. */
+/* Whether the next record of `journal` follows its last one. Reads its head. */
 static bool is_next(const struct nb_journal *journal, const struct text *text, struct head *head)
 {
     size_t at = (size_t)journal->at;
@@ -92,7 +93,7 @@ static size_t end_of(size_t at, uint64_t length)
     return at + (HEAD_BYTES + (size_t)length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Whether a record that is newer than the last one lies somewhere behind it. */
+/* Whether a newer record of the same commit lies anywhere behind the last one. */
 static bool goes_on(const struct nb_journal *journal, const struct text *text)
 {
     struct head head;
@@ -104,8 +105,8 @@ static bool goes_on(const struct nb_journal *journal, const struct text *text)
     return false;
 }
 
-/* Whether records may be missing behind the last one. What lies there otherwise is zeros, or of an
- * older commit. */
+/* Whether records may be missing behind the last one. If not, zeros or records of an older commit
+ * lie there. */
 static bool is_cut(const struct nb_journal *journal, const struct text *text)
 {
     enum { STORE_AT = 8, MARK_BYTES = 16 };
@@ -246,7 +247,8 @@ static void put_number(char *at, uint64_t number)
     memcpy(at, &little, sizeof little);
 }
 
-/* Fills the head of the record in; returns its checksum, or 0: out of memory. */
+/* Fills in the head of the record, pads it with zeros, and sets *check to its checksum. Returns 0
+ * or NB_NO_MEMORY. */
 static int seal(struct nb_journal *journal, uint64_t *check)
 {
     struct nb_buffer *record = &journal->record;
@@ -259,8 +261,8 @@ static int seal(struct nb_journal *journal, uint64_t *check)
     return nb_buffer_append(record, zeros, end_of(0, record->length - HEAD_BYTES) - record->length);
 }
 
-/* The zeros come first: if they do not fit, nothing of the record is there. The length is always a
- * whole number of GROWTH, by which a file that was cut is known. */
+/* Writes zeros before the record: if they do not fit on the disk, no part of the record is written.
+ * The length is always a multiple of GROWTH, so that a file that was cut is recognized. */
 static int grow(struct nb_journal *journal, size_t length, struct nb_error *error)
 {
     int rc = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A skip list (Pugh 1990) whose nodes are only ever added: by table, key, and the newest change of
- * a key first. A node is complete before the first pointer to it is stored, and pointers are loaded
- * with acquire, so that readers need no lock. What is taken back stays in the list and is marked.
+ * A skip list (Pugh 1990), sorted by table and key, with the newest change of a key first. Nodes
+ * are only added, never removed: a change that is taken back stays in the list and is marked. A
+ * node is complete before the first pointer to it is stored, and pointers are loaded with acquire,
+ * so readers need no lock.
  */
 #include "core/store/journal/recent.h"
 
@@ -21,9 +22,9 @@ enum {
 struct node {
     struct nb_recent_change change;
     uint64_t number;
-    struct node *later; /* the next one that was added; the writer's */
-    /* It was taken back. Readers look at it only if they may see the number, and they were told of
-     * such a number after this was set. */
+    struct node *later; /* the node that was added next; for the writer only */
+    /* The change was taken back. A reader looks at this only if it may see the change's number, and
+     * readers learn of such a number only after this was set. */
     bool taken_back;
     _Atomic(struct node *) next[]; /* the bytes of key and value follow */
 };
@@ -37,9 +38,9 @@ struct block {
 struct nb_recent {
     atomic_uint references;
     _Atomic(struct node *) first[LEVELS];
-    /* The writer's. */
+    /* For the writer only: */
     struct node *oldest, *newest;
-    struct node *mark; /* the newest before the group; NULL: none */
+    struct node *mark; /* the newest node before the group; NULL: none */
     struct block *block;
     uint64_t last;
     uint64_t bytes;
@@ -80,7 +81,7 @@ void nb_recent_unref(struct nb_recent **out)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* < 0: the node lies before the place of `number` in the changes of table and key. */
+/* Returns a number < 0 if the node lies before the place of change `number` of this key. */
 static int compare(const struct node *node, unsigned table, struct nb_string key, uint64_t number)
 {
     if (node->change.table != table)
@@ -101,9 +102,10 @@ static struct node *load(_Atomic(struct node *) *link)
     return atomic_load_explicit(link, memory_order_acquire);
 }
 
-/* Finds the first node at or behind the place, and where they are asked for the last one before it
- * (NULL: there is none), and the last links before it on each level. The node is the one that was
- * compared: one that the writer puts before it meanwhile must not be taken for it. */
+/* Finds the first node at or behind a place. Also sets *before to the last node before the place
+ * (NULL: there is none), and `links` to the last links before it on each level, unless these are
+ * NULL. Returns the node that was compared, and does not load its link again: the writer may have
+ * inserted another node before it meanwhile. */
 static struct node *search(struct nb_recent *recent, unsigned table, struct nb_string key,
                            uint64_t number, struct node **before, _Atomic(struct node *) **links)
 {
@@ -178,7 +180,8 @@ const struct nb_recent_change *nb_recent_before(struct nb_recent *recent, uint64
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* xorshift64 (Marsaglia 2003): a level more with probability 1/4. Keys have no say in it. */
+/* Draws the number of levels of a node with xorshift64 (Marsaglia 2003): each further level has
+ * probability 1/4. It does not depend on the key. */
 static int draw_levels(struct nb_recent *recent)
 {
     int levels = 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Changes of keys and values that are durable in the journal and not yet in the store's file, in
- * memory and in the order of their keys. Whoever reads the store looks here first.
+ * Recent changes: those that are durable in the journal but not yet in the store's file, kept in
+ * memory in the order of their keys. Every reader of the store looks here first.
  *
- * Threads. One writer; any number of readers beside it, without locks. Each change has a number,
- * which grows; a reader names the last one that it may see, so its view does not change. It gets
- * that number through something that orders memory (a lock). Nothing is freed before the last
+ * Threads. One writer, and any number of readers at the same time, without locks. Changes have
+ * ascending numbers; a reader names the last one that it may see, so its view does not change. It
+ * gets that number through something that orders memory (a lock). Nothing is freed before the last
  * reference ends.
  */
 #ifndef NB_CORE_STORE_JOURNAL_RECENT_H
@@ -18,7 +18,7 @@
 
 struct nb_recent;
 
-/* Borrowed as long as the reference is held. */
+/* A change of one key. Its strings are borrowed as long as the reference to the list is held. */
 struct nb_recent_change {
     struct nb_string key;
     struct nb_string value; /* empty if `deleted` */
@@ -40,21 +40,21 @@ int nb_recent_add(struct nb_recent *recent, const struct nb_recent_change *chang
 uint64_t nb_recent_last(const struct nb_recent *recent);
 /* Bytes of memory that the changes take, including those that were taken back. */
 uint64_t nb_recent_bytes(const struct nb_recent *recent);
-/* Begins a group of changes: all that are added from now on. */
+/* Begins a group: all changes that are added from now on belong to it. */
 void nb_recent_mark(struct nb_recent *recent);
 /* Whether the group has changes. */
 bool nb_recent_is_marked(const struct nb_recent *recent);
 /* Removes the changes of the group; no reader knows their numbers yet. */
 void nb_recent_take_back(struct nb_recent *recent);
-/* Calls `visit` for each change of the group in the order in which they came, until it returns
- * non-zero, and returns that or 0. */
+/* Calls `visit` for each change of the group, in the order in which they were added, until it
+ * returns non-zero, and returns that or 0. */
 typedef int nb_recent_visit(void *user, const struct nb_recent_change *change);
 int nb_recent_each(const struct nb_recent *recent, nb_recent_visit *visit, void *user);
 
 /* ---- any thread ------------------------------------------------------------------------------ */
 
-/* Each looks at the changes up to number `last`, and of each key at the newest of these. NULL:
- * there is none. */
+/* Each function considers the changes up to number `last`, and of these only the newest of each
+ * key. It returns NULL if there is no such change. */
 
 /* The change of `key`. */
 const struct nb_recent_change *nb_recent_find(struct nb_recent *recent, uint64_t last,

@@ -9,7 +9,8 @@
 #include "core/store/lmdb/store.h"
 #include "core/store/pages/page.h"
 
-/* What is known of the last commit; whether the store has failed, or met damage, and why. */
+/* ---- the state of the store: its last commit, failures, damage ------------------------------- */
+
 void nb_store_note_state(struct nb_store *store)
 {
     MDB_envinfo info;
@@ -60,9 +61,9 @@ bool nb_store_met_damage(struct nb_store *store, struct nb_error *what)
 
 enum {
     READERS = 1024, /* snapshots that may be open at once */
-    /* Their table in lock.mdb: a cache line each, and more than its head needs. */
+    /* Size of their table in lock.mdb: a cache line each, and more than enough for its head. */
     READERS_BYTES = READERS * 64 + 4096,
-    ADDRESS_SHARE = 4, /* of a limited address space, the map takes one part in four */
+    ADDRESS_SHARE = 4, /* the map takes a quarter of a limited address space */
 };
 
 #if defined(__has_feature)
@@ -72,7 +73,7 @@ enum {
 #endif
 
 #if defined(__SANITIZE_THREAD__)
-/* The thread sanitizer keeps four times the memory of what is mapped. */
+/* The most bytes of the map. The thread sanitizer needs four times as much memory as is mapped. */
 static const uint64_t MOST_MAP = (uint64_t)16 << 30;
 #else
 static const uint64_t MOST_MAP = (uint64_t)1 << 40;
@@ -117,7 +118,7 @@ static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigne
         rc = mdb_env_set_maxdbs(*environment, NB_TABLES);
     if (rc == 0)
         rc = mdb_env_set_maxreaders(*environment, READERS);
-    /* MDB_NOTLS: a snapshot belongs to whoever holds it, not to a thread. */
+    /* MDB_NOTLS: a snapshot does not belong to a thread, so another one may use or end it. */
     if (rc == 0)
         rc = mdb_env_open(*environment, file->path, MDB_NOTLS | flags, 0600);
     if (rc != 0)
@@ -125,7 +126,7 @@ static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigne
     return rc;
 }
 
-/* With a limited address space the heap needs room too. */
+/* Returns the most bytes of the map. In a limited address space it leaves room for the heap. */
 static uint64_t most_map(void)
 {
     struct rlimit limit;
@@ -162,7 +163,7 @@ int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uin
                        : try_size(file, map_size < needed ? needed : map_size, flags, environment);
     if (rc != 0)
         return nb_environment_error(error, nb_store_file_reason(file, rc), file->path);
-    /* LMDB opens by name: that must be the file that is locked and was looked through. */
+    /* LMDB opens the file by its name: it must be the file that was locked and checked. */
     mdb_env_get_fd(*environment, &data);
     rc = nb_store_file_same(file, data, error);
     if (rc != 0)

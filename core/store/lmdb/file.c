@@ -14,7 +14,7 @@
 
 static const char JOURNAL[] = "journal";
 
-/* `error` for what the system refused to do with `name` in the directory. */
+/* Fills `error` for an operation on `name` in the directory that failed with errno `fault`. */
 static int refuse(const struct nb_store_file *file, const char *name, int fault,
                   struct nb_error *error)
 {
@@ -23,8 +23,9 @@ static int refuse(const struct nb_store_file *file, const char *name, int fault,
     return nb_error_errno(error, fault, path);
 }
 
-/* What root has just made belongs to the owner of the directory it is in: the daemon, which is
- * somebody else, must be able to open it. Without the right to do so, it stays as it is. */
+/* Gives a file or directory that root has just made to the owner of the directory around it: the
+ * daemon, which runs as another user, must be able to open it. Without the right to do so, the
+ * owner stays. */
 static void give_to_owner(int directory, int made)
 {
     struct stat owner;
@@ -32,8 +33,8 @@ static void give_to_owner(int directory, int made)
         (void)!fchown(made, owner.st_uid, owner.st_gid);
 }
 
-/* Opens `name` in the directory, or makes it. Only what is certainly new is given away: who owns
- * the directory could have put a link to another file of root there. The descriptor, or -1 with
+/* Opens `name` in the directory, or makes it. Gives only a certainly new file to the owner of the
+ * directory, who could have put a link to a file of root there. Returns the descriptor, or -1 with
  * errno. */
 static int open_or_make(const struct nb_store_file *file, const char *name)
 {
@@ -68,7 +69,7 @@ static int open_parent(const struct nb_store_file *file)
     return open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the directory; *made: it was made. */
+/* Opens the directory, and makes it if it is missing; then sets *made. */
 static int open_directory(struct nb_store_file *file, bool *made, struct nb_error *error)
 {
     *made = mkdir(file->path, 0700) == 0;
@@ -95,7 +96,7 @@ static int sync_names(const struct nb_store_file *file, bool made, struct nb_err
         return 0;
     int parent = open_parent(file);
     if (parent < 0)
-        return 0; /* a parent that may be searched but not read: nothing can be done */
+        return 0; /* the parent may be searched but not read, so it cannot be synced */
     int rc = fsync(parent) == 0 ? 0 : nb_error_errno(error, errno, file->path);
     close(parent);
     return rc;
@@ -239,7 +240,7 @@ void nb_store_file_room(const struct nb_store_file *file, uint64_t *size, uint64
 
 int nb_store_file_reason(const struct nb_store_file *file, int rc)
 {
-    enum { WRITE_MOST = 1 << 20 }; /* LMDB writes no more at once by far */
+    enum { WRITE_MOST = 1 << 20 }; /* far more than LMDB writes at once */
     uint64_t size, left;
     if (rc != EIO)
         return rc;

@@ -24,27 +24,27 @@ struct nb_store_file {
     int data;      /* descriptor of data.mdb, open for reading and writing, locked */
     dev_t device;  /* of data.mdb */
     ino_t inode;
-    bool fresh;                         /* data.mdb was made, or found empty */
+    bool fresh;                         /* data.mdb was just made, or was empty */
     char path[NB_STORE_PATH];           /* of the directory */
     char data_path[NB_STORE_PATH + 16]; /* of data.mdb, for messages */
     char journal_path[NB_STORE_PATH + 16];
 };
 
-/* Makes `path` (mode 0700) and data.mdb if they are missing, opens and locks both. For root, what
- * is made belongs to the owner of the directory it is made in. NB_LOCKED: another process has them;
- * NB_UNUSABLE: the path is too long; NB_IO and others of nb_error_errno. On failure nothing is left
- * open. */
+/* Makes `path` (mode 0700) and data.mdb if they are missing, opens and locks both. If the process
+ * is root, a new file or directory gets the owner of the directory around it. NB_LOCKED: another
+ * process has the store; NB_UNUSABLE: the path is too long; NB_IO and others of nb_error_errno. On
+ * failure nothing is left open. */
 int nb_store_file_open(const char *path, struct nb_store_file *file, struct nb_error *error);
 
 /* Closes and unlocks what nb_store_file_open has opened. */
 void nb_store_file_close(struct nb_store_file *file);
 
-/* Whether data.mdb in the directory is still the file that is open: 0, or NB_IO if it was deleted
- * or another file stands in its place. */
+/* Checks that data.mdb in the directory is still the file that is open. Returns 0, or NB_IO if it
+ * was deleted or replaced by another file. */
 int nb_store_file_check(const struct nb_store_file *file, struct nb_error *error);
 
-/* Whether `descriptor`, which someone else has opened, is data.mdb as it is open here: 0 or
- * NB_IO. */
+/* Checks that `descriptor`, which another module has opened, is the same data.mdb that is open
+ * here. Returns 0 or NB_IO. */
 int nb_store_file_same(const struct nb_store_file *file, int descriptor, struct nb_error *error);
 
 /* Opens the file `journal` of the directory for reading and writing; with `make`, makes it durably
@@ -59,8 +59,8 @@ bool nb_store_file_has_journal(const struct nb_store_file *file, int descriptor)
  * belong to another store. */
 void nb_store_file_remove_journal(const struct nb_store_file *file, bool keep);
 
-/* The reason behind an error of LMDB: it says EIO, too, when the system has taken a part of a write
- * only (mdb_page_flush in mdb.c). That is what ext4 does with the write that fills it. So EIO
+/* Returns the reason behind an error of LMDB. LMDB also returns EIO when the system has written
+ * only a part of the bytes (mdb_page_flush in mdb.c), as ext4 does when a write fills it. So EIO
  * becomes ENOSPC when the file system of the store has no space left; other codes stay as they are.
  */
 int nb_store_file_reason(const struct nb_store_file *file, int rc);

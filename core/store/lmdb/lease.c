@@ -91,10 +91,10 @@ void nb_gate_open(struct nb_gate *gate)
 }
 
 /* Snapshots. */
-enum { GATE_SECONDS = 2 }; /* a snapshot waits for the writer */
+enum { GATE_SECONDS = 2 }; /* how long a new snapshot waits for the writer */
 
-/* The changes and LMDB's transaction are of one state: both are taken under the lock, which the
- * writer takes before each commit of LMDB (nb_snapshots_pass). */
+/* Begins a snapshot. Recent changes and LMDB's transaction must be from one state, so both are
+ * taken under the lock, which the writer takes before each commit of LMDB (nb_snapshots_pass). */
 static int begin(struct nb_store *store, struct nb_view *view)
 {
     MDB_txn *transaction;
@@ -104,7 +104,8 @@ static int begin(struct nb_store *store, struct nb_view *view)
     int rc = store->environment == NULL
                  ? MDB_PANIC
                  : mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
-    /* A later transaction has all changes: it was committed, and the writer is about to say so. */
+    /* A later transaction contains all changes: it is committed, and the writer is about to update
+     * recent_base. */
     if (rc == 0 && last != 0 && mdb_txn_id(transaction) == base)
         recent = nb_recent_ref(store->recent);
     pthread_mutex_unlock(&store->recent_lock);
@@ -150,14 +151,15 @@ bool nb_store_wanted(const struct nb_view *view)
 
 /* Pages of the file that count as memory of the process. */
 
-/* Of all files, the libraries' among them (10 MiB or so): it is not worth the calls for less. */
+/* Bytes of all mapped files, including libraries (about 10 MiB): below this, unmapping is not worth
+ * the calls. */
 #define MAPPED_MOST ((uint64_t)32 << 20)
 
 struct map {
     uintptr_t begin, end;
 };
 
-/* Third number of /proc/self/statm, in bytes; 0 if it cannot be read. */
+/* Returns the third number of /proc/self/statm, in bytes; 0 if it cannot be read. */
 static uint64_t mapped_bytes(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -170,7 +172,7 @@ static uint64_t mapped_bytes(void)
     return shared * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Whether a line of /proc/self/maps is of a shared map of a file with the address `at`. */
+/* Whether a line of /proc/self/maps describes a shared map that contains the address `at`. */
 static bool read_line(const char *line, uintptr_t at, struct map *map)
 {
     char mode[5];
@@ -193,8 +195,8 @@ static bool find_map(uintptr_t at, struct map *map)
     return found;
 }
 
-/* LMDB does not tell where its map is, but each value that is read lies in it. The kernel knows the
- * bounds. */
+/* LMDB does not tell where its map is, but every value that is read lies in it, and the kernel
+ * knows the bounds of the map around an address. */
 void nb_store_unmap_pages(struct nb_store *store)
 {
     struct nb_view view = {0};
@@ -204,26 +206,27 @@ void nb_store_unmap_pages(struct nb_store *store)
         return;
     if (nb_store_get(&view, NB_TABLE_META, (struct nb_string){"format", 6}, &value, NULL) == 0 &&
         find_map((uintptr_t)value.bytes, &map))
-        /* Of a shared map of a file this changes nothing that can be read. */
+        /* In a shared map of a file, this changes no contents. */
         (void)madvise((void *)map.begin, map.end - map.begin, MADV_DONTNEED);
     nb_store_snapshot_end(&view);
 }
 
 enum {
-    ALONE_SECONDS = 10, /* the writer waits for snapshots to end */
-    OPEN_SECONDS = 2,   /* a lease waits for the writer, as a snapshot does */
+    ALONE_SECONDS = 10, /* how long the writer waits for snapshots to end */
+    OPEN_SECONDS = 2,   /* how long a new lease waits for the writer, like a snapshot */
 };
 
-/* Everything is under the store's `lease_lock`, which nb_lease_enter holds until nb_lease_leave. */
+/* All members are guarded by the store's `lease_lock`, which is held from nb_lease_enter to
+ * nb_lease_leave. */
 struct nb_lease {
     struct nb_store *store;
-    struct nb_view view; /* ended when it was taken back */
+    struct nb_view view; /* the snapshot; ended if it was taken back */
     uint64_t deadline;   /* nb_clock_monotonic */
-    struct nb_error why; /* it was taken back */
+    struct nb_error why; /* why the snapshot was taken back */
     struct nb_lease *next;
 };
 
-/* The writer looks at the earliest deadline without the lock. `lease_lock` is held. */
+/* Updates the earliest deadline, which the writer reads without the lock. `lease_lock` is held. */
 static void note_deadline(struct nb_store *store)
 {
     uint64_t earliest = UINT64_MAX;
@@ -233,9 +236,9 @@ static void note_deadline(struct nb_store *store)
     atomic_store(&store->lease_deadline, earliest);
 }
 
-/* Adds the lease, which the writer may take back at once. Unless the writer wants to be alone: then
- * the lease loses its snapshot, which the writer would have to wait for. Returns whether it was
- * added. */
+/* Adds the lease, which the writer may take back from then on. If the writer wants to be alone,
+ * ends the lease's snapshot instead, because the writer would have to wait for it. Returns whether
+ * the lease was added. */
 static bool add(struct nb_store *store, struct nb_lease *lease)
 {
     pthread_mutex_lock(&store->lease_lock);
@@ -251,7 +254,7 @@ static bool add(struct nb_store *store, struct nb_lease *lease)
     return may;
 }
 
-/* Waits until leases are given again; false: in vain. */
+/* Waits until new leases are allowed again. Returns false if they are not by the time `until`. */
 static bool wait_until_open(struct nb_store *store, const struct timespec *until)
 {
     int rc = 0;
@@ -275,7 +278,7 @@ int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **ou
     lease->deadline = nb_clock_monotonic() + seconds * 1000000000u;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += OPEN_SECONDS;
-    /* Before the lock is taken: a snapshot may wait for the writer, too. */
+    /* A snapshot may wait for the writer, so it is taken before the lock. */
     int rc = nb_store_snapshot(store, &lease->view, error);
     while (rc == 0 && !add(store, lease))
         rc = wait_until_open(store, &until)
@@ -324,7 +327,7 @@ void nb_lease_end(struct nb_lease **out)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-/* Takes back what has its deadline before `now`. `lease_lock` is held. */
+/* Takes back the snapshots whose deadline is before `now`. `lease_lock` is held. */
 static void take_back(struct nb_store *store, uint64_t now, const char *why)
 {
     for (struct nb_lease *l = store->leases; l != NULL; l = l->next) {

@@ -13,13 +13,15 @@
 
 struct nb_lease;
 
-/* Takes a snapshot of the last commit for at most `seconds`. After that the first transaction takes
- * it back: while nothing is written, an old snapshot does no harm. Waits while the writer wants no
- * readers. On success the caller owns *lease. NB_IO: as nb_store_snapshot; NB_NO_MEMORY. */
+/* Takes a snapshot of the last commit for at most `seconds`. After that time the next transaction
+ * takes the snapshot back; while nothing is written, an old snapshot does no harm. Waits while the
+ * writer wants no readers. On success the caller owns *lease. NB_IO: as nb_store_snapshot;
+ * NB_NO_MEMORY. */
 int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **lease,
                   struct nb_error *error);
-/* Begins a read of some milliseconds at most: the writer may have to wait for nb_lease_leave.
- * `view` is borrowed until then. NB_IO: the snapshot was taken back; the text says why. */
+/* Begins a read, which should take at most some milliseconds, because the writer may have to wait
+ * for nb_lease_leave. `view` is borrowed until then. NB_IO: the snapshot was taken back; the text
+ * says why. */
 int nb_lease_enter(struct nb_lease *lease, const struct nb_view **view, struct nb_error *error);
 void nb_lease_leave(struct nb_lease *lease);
 /* Ends the snapshot, frees the lease and sets *lease to NULL. *lease may be NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys and values: what is read, written and checked inside a transaction.
+ * Reads, writes and checks keys and values inside a transaction.
  */
 #include <assert.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Table, key and value are hashed one after the other, each with the hash before it as its seed: no
- * byte can move from one to the other. */
+/* Hashes table, key and value one after the other, each with the previous hash as its seed, so that
+ * a byte that moves from the key to the value changes the checksum. */
 static uint64_t checksum_of(const struct nb_store *store, enum nb_table table, struct nb_string key,
                             struct nb_string value)
 {
@@ -21,7 +21,7 @@ static uint64_t checksum_of(const struct nb_store *store, enum nb_table table, s
     return XXH3_64bits_withSeed(&hash, sizeof hash, seed);
 }
 
-/* Whether the checksum is right; sets *value to what is before it. */
+/* Whether the checksum is right. Sets *value to the bytes before the checksum. */
 static bool store_unseal(const struct nb_store *store, enum nb_table table, struct nb_string key,
                          struct nb_string sealed, struct nb_string *value)
 {
@@ -123,7 +123,7 @@ struct nb_store_key nb_store_key_id(uint32_t model, struct nb_string id)
     return key;
 }
 
-/* The big-endian number of `bytes` bytes at `from`; 0 if the key is too short. */
+/* Returns the big-endian number of `bytes` bytes at `from`; 0 if the key is too short. */
 static uint64_t number_at(struct nb_string key, size_t from, size_t bytes)
 {
     uint64_t number = 0;
@@ -164,7 +164,7 @@ uint16_t nb_store_key_entry_piece(struct nb_string key)
 
 static MDB_val value_of(struct nb_string s)
 {
-    /* LMDB does not write through the keys and values it is given. */
+    /* LMDB does not write to the keys and values that it gets. */
     return (MDB_val){.mv_size = s.length, .mv_data = (void *)(uintptr_t)s.bytes};
 }
 
@@ -192,7 +192,7 @@ static bool is_damaged(const struct nb_view *view, enum nb_table table)
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-/* The stored value; 0, MDB_NOTFOUND or another code of LMDB's. */
+/* Finds the stored form of a value. Returns 0, MDB_NOTFOUND or another code of LMDB. */
 static int find(const struct nb_view *view, enum nb_table table, struct nb_string key,
                 struct nb_string *sealed)
 {
@@ -227,7 +227,7 @@ int nb_store_get(const struct nb_view *view, enum nb_table table, struct nb_stri
     return store_unseal(view->store, table, key, sealed, value) ? 0 : damaged(view, table, error);
 }
 
-/* What a write of LMDB came to. */
+/* Turns LMDB's code for a write into a code and an error. Notes if the map is full. */
 static int written(const struct nb_view *view, int rc, const char *what, struct nb_error *error)
 {
     if (rc == MDB_MAP_FULL)
@@ -235,7 +235,7 @@ static int written(const struct nb_view *view, int rc, const char *what, struct 
     return nb_environment_error(error, nb_store_file_reason(&view->store->file, rc), what);
 }
 
-/* Adds the change to the journal's, if the transaction is for it. */
+/* Adds the change to the journal if the transaction goes there. */
 static int record(const struct nb_view *view, enum nb_table table, struct nb_string key,
                   const struct nb_string *sealed, bool *recorded, struct nb_error *error)
 {
@@ -277,7 +277,7 @@ int nb_store_put(const struct nb_view *view, enum nb_table table, struct nb_stri
     return put(view, table, key, value, 0, error);
 }
 
-/* Whether the key is behind all others: 0, NB_EXISTS or another code. */
+/* Checks that the key is greater than all others. Returns 0, NB_EXISTS or another code. */
 static int check_is_last(const struct nb_view *view, enum nb_table table, struct nb_string key,
                          struct nb_error *error)
 {
@@ -329,7 +329,7 @@ static int open_walk(const struct nb_view *view, enum nb_table table, struct nb_
     return nb_merged_open(walk, view, table, error);
 }
 
-/* Ends a walk that came to `result`, where LMDB said `rc`. */
+/* Closes a walk. Returns `result`, or an error for LMDB's code `rc`. */
 static int close_walk(struct nb_merged *walk, int result, int rc, struct nb_error *error)
 {
     nb_merged_close(walk);
@@ -424,7 +424,8 @@ static int first_from(const struct nb_view *view, enum nb_table table, struct nb
     return nb_environment_error(error, rc, "reading the store");
 }
 
-/* Deletes for the journal, key by key. Ends early if the transaction becomes one of LMDB's. */
+/* Deletes entries through the journal, one by one. Stops early if the transaction becomes one of
+ * LMDB's. */
 static int clear_recorded(const struct nb_view *view, enum nb_table table, struct nb_string prefix,
                           size_t most, size_t *deleted, struct nb_error *error)
 {
@@ -478,8 +479,8 @@ int nb_store_clear(const struct nb_view *view, enum nb_table table, struct nb_st
 
 /* ---- free pages ------------------------------------------------------------------------------ */
 
-/* LMDB's list of free pages is its table 0: for each transaction that freed some, their count and
- * their numbers (lmdb.h has no other way to it; mdb_stat -f does the same). */
+/* LMDB's list of free pages is its table 0. It has an entry for each transaction that freed pages:
+ * their count and their numbers. lmdb.h offers no other way to read it; mdb_stat -f reads it so. */
 int nb_store_free_bytes(const struct nb_view *view, uint64_t *bytes, struct nb_error *error)
 {
     enum { FREE_PAGES = 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal of a store when that is opened and closed.
+ * Reads the journal when a store is opened, and ends its use when the store is closed.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "core/base/pack.h"
 #include "core/store/lmdb/store_private.h"
 
-/* In META: the store's identity in its journal, random. */
+/* The key in META of the store's identity, a random number that its journal contains. */
 static const struct nb_string IDENTITY_KEY = {"journal", 7};
 
 static int load_change(void *user, const struct nb_recent_change *change)
@@ -24,7 +24,8 @@ static int load_change(void *user, const struct nb_recent_change *change)
     return rc != 0 ? rc : nb_recent_add(store->recent, &sealed);
 }
 
-/* A store in which the identity does not read back may have changes in its journal. */
+/* Reports that the identity cannot be read. The store is refused, because its journal, which cannot
+ * be recognized without the identity, may have changes. */
 static int lost_identity(const struct nb_store *store, struct nb_error *error)
 {
     return nb_error_set(error, NB_CORRUPT,
@@ -61,7 +62,7 @@ int nb_recording_identify(const struct nb_view *view, struct nb_error *error)
                               (struct nb_string){(const char *)&identity, sizeof identity}, error);
 }
 
-/* 0: it cannot be read. */
+/* Returns the store's identity; 0 if it cannot be read. */
 static uint64_t read_identity(struct nb_store *store)
 {
     struct nb_view view;
@@ -77,8 +78,8 @@ static uint64_t read_identity(struct nb_store *store)
     return identity;
 }
 
-/* A store that is read because it is damaged is better read without what lies behind the damage
- * than not at all. */
+/* Decides whether the store may be used with this journal. If the store is opened for reading only,
+ * to save its data, changes behind damage in the journal are left out without an error. */
 static int judge(struct nb_store *store, const struct nb_journal_found *found,
                  struct nb_error *error)
 {

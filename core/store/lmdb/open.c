@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening a store, and opening again after a failure.
+ * Opens a store, and opens it again after a failure.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static int refuse_format(const struct nb_store *store, uint64_t format, struct n
                         store->file.path, (unsigned long long)format, NB_STORE_FORMAT);
 }
 
-/* Format 1 had checksums over the value alone. */
+/* Whether the value is that of format 1, whose checksums covered the value alone. */
 static bool is_first_format(const MDB_val *v)
 {
     const unsigned char *bytes = v->mv_data;
@@ -54,7 +54,7 @@ static int check_format(const struct nb_view *view, struct nb_error *error)
         return refuse_format(store, 1, error);
     rc = nb_store_get(view, NB_TABLE_META, FORMAT_KEY, &value, error);
     if ((rc == NB_NOT_FOUND || rc == NB_CORRUPT) && store->reading)
-        return 0; /* for a rebuild, which makes it anew; entries say their own version */
+        return 0; /* a rebuild writes it anew, and ledger entries have their own format numbers */
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
         return nb_error_set(error, NB_CORRUPT,
                             "%s is damaged: its format's number does not read back; run bayesd "
@@ -116,7 +116,7 @@ static int store_open_tables(const struct nb_view *view, bool create, struct nb_
 #include "core/store/pages/page.h"
 #include "core/store/pages/pages.h"
 
-/* ---- looking at the file --------------------------------------------------------------------- */
+/* ---- checking the file ----------------------------------------------------------------------- */
 
 static void note_damage(struct nb_store *store, const struct nb_pages_answer *answer)
 {
@@ -132,11 +132,11 @@ static void note_damage(struct nb_store *store, const struct nb_pages_answer *an
     pthread_mutex_unlock(&store->failure_lock);
 }
 
-/* Makes `question` one about the newest transaction whose meta page is whole. Usually that is the
- * one with the greater number. If the other one's own pages say that it is newer still, its number
- * was damaged after it was committed: it is put right, so that nothing acknowledged is lost. (The
- * same is seen if a commit failed while it wrote that page, and the process was killed before it
- * could put the page back; then nobody was told more than that it failed.) */
+/* Sets question->meta to the meta page of the newest complete transaction, usually the one with the
+ * greater number. If the pages of the other one show that it is newer still, its number was damaged
+ * after the commit: the number is corrected, so that no acknowledged change is lost. (The file
+ * looks the same if a commit failed while it wrote that page, and the process was killed before it
+ * could restore the page. Then the commit takes effect although its caller got an error.) */
 static int choose_meta(struct nb_pages_question *question, const struct nb_meta metas[2],
                        int newest, struct nb_error *error)
 {
@@ -152,8 +152,8 @@ static int choose_meta(struct nb_pages_question *question, const struct nb_meta 
     return 0;
 }
 
-/* Looks through the pages of data.mdb before LMDB uses them. Sets *needed to the bytes that the map
- * must have. */
+/* Checks the pages of data.mdb before LMDB uses them. Sets *needed to the least size of the map in
+ * bytes. */
 static int examine(struct nb_store *store, uint64_t *needed, struct nb_error *error)
 {
     struct nb_pages_question question = {.file = store->file.data,
@@ -195,7 +195,7 @@ static unsigned flags_of(const struct nb_store *store)
     return store->reading ? MDB_RDONLY : 0;
 }
 
-/* Tables are made with the first transaction of a store. */
+/* Opens the tables. The first transaction of a store makes them. */
 static int open_tables(struct nb_store *store, struct nb_error *error)
 {
     struct nb_view view = {.store = store};
@@ -217,7 +217,7 @@ static int open_tables(struct nb_store *store, struct nb_error *error)
     return nb_environment_error(error, nb_store_file_reason(&store->file, rc), store->file.path);
 }
 
-/* Opens LMDB: at the start, and again after a failure. On failure the environment is closed. */
+/* Opens LMDB at the start, and again after a failure. If this fails, the environment is closed. */
 static int open_environment(struct nb_store *store, struct nb_error *error)
 {
     uint64_t needed;
@@ -268,7 +268,7 @@ static void free_store(struct nb_store *store)
     free(store);
 }
 
-/* Opens `store`, or frees it. */
+/* Opens `store` and sets *out to it. On failure, frees `store`. */
 static int open_store(struct nb_store *store, const char *directory, struct nb_store **out,
                       struct nb_error *error)
 {
@@ -286,7 +286,7 @@ static int open_store(struct nb_store *store, const char *directory, struct nb_s
         *out = store;
         return 0;
     }
-    /* A full disk may hold half of the two first pages: the next start begins anew. */
+    /* If the disk is full, the first two pages may be incomplete: the next start begins anew. */
     if (store->file.fresh && store->committed == 0)
         (void)!ftruncate(store->file.data, 0);
     nb_store_close(&store);
@@ -338,7 +338,7 @@ void nb_store_room(const struct nb_store *store, uint64_t *size, uint64_t *left)
 
 /* ---- opening again --------------------------------------------------------------------------- */
 
-/* The gate is closed. */
+/* Closes LMDB and opens it again. The gate is closed. */
 static int replace_environment(struct nb_store *store, struct nb_error *error)
 {
     uint64_t committed = store->committed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal of a store: small transactions are recorded there, and LMDB gets them later, many at
- * once.
+ * Records small transactions in the journal of a store, and passes them on to LMDB later, many at
+ * once. Also merges the recorded changes with LMDB's entries for readers.
  */
 #include "core/store/lmdb/store_private.h"
 
@@ -10,7 +10,7 @@
 
 static MDB_val value_of(struct nb_string s)
 {
-    /* LMDB does not write through the keys that it is given. */
+    /* LMDB does not write to the keys that it gets. */
     return (MDB_val){.mv_size = s.length, .mv_data = (void *)(uintptr_t)s.bytes};
 }
 
@@ -42,7 +42,8 @@ static int move(struct nb_merged *walk, MDB_cursor_op op)
 
 /* ---- forwards -------------------------------------------------------------------------------- */
 
-/* < 0: LMDB's entry comes first, 0: the change is of the same key. */
+/* Returns < 0 if LMDB's entry comes first, 0 if the change has the same key, > 0 if the change
+ * comes first. */
 static int order(const struct nb_merged *walk)
 {
     if (walk->change == NULL)
@@ -57,7 +58,8 @@ static void next_change(struct nb_merged *walk)
     walk->change = nb_recent_after(walk->seen.last, walk->change);
 }
 
-/* Settles on the smaller of the two. Both stay where they are. */
+/* Makes LMDB's entry or the change the present entry, whichever has the smaller key. Skips entries
+ * that changes replace or delete. */
 static int settle(struct nb_merged *walk)
 {
     for (;;) {
@@ -71,7 +73,7 @@ static int settle(struct nb_merged *walk)
             walk->sealed = string_of(&walk->lmdb_value);
             return 0;
         }
-        if (first == 0) /* the change stands for LMDB's entry */
+        if (first == 0) /* the change replaces LMDB's entry */
             (void)move(walk, MDB_NEXT);
         if (!walk->change->deleted) {
             walk->key = walk->change->key;
@@ -103,7 +105,7 @@ int nb_merged_next(struct nb_merged *walk)
 
 /* ---- backwards ------------------------------------------------------------------------------- */
 
-/* LMDB's last key <= `most`, of all if it is empty. */
+/* Moves to LMDB's last key <= `most`; to the last of all if `most` is empty. */
 static int lmdb_floor(struct nb_merged *walk, struct nb_string most)
 {
     walk->lmdb_key = value_of(most);
@@ -156,12 +158,12 @@ int nb_merged_floor(struct nb_merged *walk, struct nb_string most)
 }
 
 enum {
-    /* A transaction of so many bytes is written faster by LMDB at once, with all that waits, than
-     * twice: then its pages are mostly full of what it changes. */
+    /* A transaction that changes more bytes goes to LMDB at once, with all changes in the journal.
+     * That is faster than writing it twice, because its changes nearly fill its pages. */
     RECORD_BYTES = 96 << 10,
-    /* Estimates are several times of what comes. */
+    /* The same limit for the estimate at its beginning, which is several times too high. */
     EXPECTED_BYTES = 512 << 10,
-    /* A journal of one byte takes about two of memory; more is what was taken back. */
+    /* A byte in the journal takes about two in memory; changes that were taken back take more. */
     MEMORY_FACTOR = 8,
 };
 
@@ -179,7 +181,7 @@ int nb_recording_begin(struct nb_store *store, struct nb_error *error)
 {
     int rc = mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &store->transaction);
     store->recording = rc == 0;
-    /* Without room for a reader it is one of LMDB's. */
+    /* If LMDB has no room for another reader, the transaction becomes one of LMDB's. */
     return rc == 0 ? 0 : nb_recording_spill(store, error);
 }
 
@@ -201,7 +203,7 @@ int nb_recording_change(struct nb_store *store, const struct nb_recent_change *c
     return 0;
 }
 
-/* The file is made, or opened, when it is first needed. */
+/* Opens the file of the journal, or makes it, when it is first needed. */
 static int open_journal(struct nb_store *store, struct nb_error *error)
 {
     struct nb_journal *journal = &store->journal;
@@ -210,7 +212,7 @@ static int open_journal(struct nb_store *store, struct nb_error *error)
         return 0;
     bool is_new = journal->number == 0;
     nb_store_file_close_journal(&journal->file);
-    if (!is_new) /* its records are gone: LMDB gets everything */
+    if (!is_new) /* the records are gone, so LMDB must get all changes */
         return nb_error_set(error, NB_IO, "%s was removed or replaced", store->file.journal_path);
     if (store->journal_foreign)
         nb_store_file_remove_journal(&store->file, true);
@@ -219,7 +221,7 @@ static int open_journal(struct nb_store *store, struct nb_error *error)
     return nb_store_file_journal(&store->file, true, &journal->file, error);
 }
 
-/* A value is recorded without its checksum: the record has one. */
+/* Adds a change to the record, without the checksum of its value: the record has its own. */
 static int add_change(void *user, const struct nb_recent_change *change)
 {
     struct nb_recent_change bare = *change;
@@ -239,7 +241,7 @@ static int record(struct nb_store *store, struct nb_error *error)
     return rc;
 }
 
-/* Readers see the changes from now on. */
+/* Makes the changes visible to readers. */
 static void publish(struct nb_store *store)
 {
     pthread_mutex_lock(&store->recent_lock);
@@ -270,11 +272,11 @@ void nb_recording_take_back(struct nb_store *store)
 
 /* ---- into LMDB ------------------------------------------------------------------------------- */
 
-/* Appends what is behind the last key of a table, which leaves pages full. */
+/* Copies changes to a table. Keys after the table's last one are appended, which fills pages. */
 struct copying {
     MDB_txn *transaction;
     MDB_cursor *cursor;
-    MDB_val last; /* of the table; empty: it has none */
+    MDB_val last; /* the last key of the table; empty: it has no keys */
 };
 
 static int begin_table(struct nb_store *store, enum nb_table table, struct copying *c)
@@ -303,7 +305,8 @@ static int copy_change(const struct copying *c, const struct nb_recent_change *c
     return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* Keys grow: behind the first one that is behind LMDB's last one, all are. */
+/* Copies the changes of a table in ascending order of keys: after the first key that is appended,
+ * all others are appended, too. */
 static int copy_table(struct nb_store *store, enum nb_table table, MDB_txn *transaction)
 {
     char bytes[NB_STORE_KEY_MOST];

@@ -10,14 +10,14 @@
 #include "core/store/lmdb/store_private.h"
 
 enum {
-    GROWTH_FACTOR = 4, /* a transaction writes several times what is put in */
-    MAP_TRIES = 16,    /* the map doubles each time */
+    GROWTH_FACTOR = 4, /* a transaction writes several times as many bytes as it puts */
+    MAP_TRIES = 16,    /* how often a flush meets a full map, which then doubles, at most */
 };
 
 /* ---- growing --------------------------------------------------------------------------------- */
 
-/* LMDB takes the old map away before it makes the new one. If that fails there is none, and only
- * opening again helps. */
+/* Resizes the map; the gate is closed. LMDB unmaps the old map before it makes the new one. If that
+ * fails, there is no map, and LMDB must be opened again. */
 static int resize_alone(struct nb_store *store, uint64_t size, struct nb_error *error)
 {
     int rc = mdb_env_set_mapsize(store->environment, (size_t)size);
@@ -47,7 +47,8 @@ static int resize(struct nb_store *store, uint64_t size, struct nb_error *error)
     return rc;
 }
 
-/* Doubles the map until `needed` bytes fit; in a limited address space, takes what just fits. */
+/* Doubles the map until `needed` bytes fit; in a limited address space, grows it only to `needed`.
+ */
 static int grow_map(struct nb_store *store, uint64_t needed, struct nb_error *error)
 {
     uint64_t map = atomic_load(&store->map);
@@ -66,7 +67,7 @@ static int grow_map(struct nb_store *store, uint64_t needed, struct nb_error *er
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-/* Bytes of LMDB's map that the next transaction may need. */
+/* Returns the size of the map that the next transaction may need, in bytes. */
 static uint64_t needed(const struct nb_store *store, uint64_t expected)
 {
     uint64_t waiting = store->recent_last == 0 ? 0 : nb_recent_bytes(store->recent);
@@ -105,7 +106,7 @@ int nb_store_begin(struct nb_store *store, uint64_t expected, struct nb_view *vi
     return 0;
 }
 
-/* Whether LMDB goes on after a commit that failed: nothing of it was written where it counts. */
+/* Whether LMDB still works after a failed commit: then the commit has no effect. */
 static bool is_harmless(struct nb_store *store, int rc)
 {
     MDB_txn *transaction;
@@ -117,8 +118,8 @@ static bool is_harmless(struct nb_store *store, int rc)
     return true;
 }
 
-/* It is not known what reached the disk. The sooner it is overwritten, the less likely it is that a
- * crash brings back what was refused. */
+/* Enters the failed state. It is unknown what the refused commit has written to the disk. The
+ * sooner that is overwritten, the less likely it is that a start after a crash finds the commit. */
 static void fail(struct nb_store *store, struct nb_error *failure)
 {
     const struct nb_error told = *failure;
@@ -146,7 +147,7 @@ static int commit_to_lmdb(struct nb_store *store, struct nb_error *failure)
     }
     (void)nb_environment_error(failure, nb_store_file_reason(&store->file, rc),
                                "committing to the store");
-    /* The journal may have room that LMDB has not. */
+    /* The journal may have room where LMDB has none. */
     store->is_full = failure->code == NB_DISK_FULL;
     if (store->is_full)
         store->journal_avoid = false;
@@ -157,7 +158,7 @@ static int commit_to_lmdb(struct nb_store *store, struct nb_error *failure)
     return failure->code;
 }
 
-/* What cannot go into the journal may still go into LMDB. */
+/* Commits the open transaction. If the journal cannot take it, tries LMDB. */
 static int commit(struct nb_store *store, struct nb_error *failure)
 {
     bool durable = false;

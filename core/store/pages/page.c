@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Places in a page's head, and in a node's. */
+/* Offsets in the head of a page, and in the head of an overflow page (PAGES_AT). */
 enum { KIND_AT = 10, LOWER_AT = 12, UPPER_AT = 14, PAGES_AT = 12 };
 enum { NODE_FLAGS_AT = 4, NODE_KEY_SIZE_AT = 6, NODE_HEADER = 8 };
 
@@ -41,7 +41,8 @@ unsigned nb_page_count(const unsigned char *page)
     return (u16(page + LOWER_AT) - NB_PAGE_HEADER) / 2;
 }
 
-/* The value's size, or the low half of the child's page number: two halves of 16 bits. */
+/* Returns the size of a node's value, or the lower 32 bits of its child's page number. Both are
+ * stored as two halves of 16 bits. */
 static uint32_t node_number(const unsigned char *node)
 {
     return u16(node) | (uint32_t)u16(node + 2) << 16;
@@ -65,7 +66,8 @@ struct nb_node nb_page_node(const unsigned char *page, unsigned i)
     return node;
 }
 
-/* Bytes of the node at `at`, rounded up to even as LMDB does, or 0 if it reaches past the page. */
+/* Returns the bytes of the node at `at`, rounded up to an even number as in LMDB; 0 if the node
+ * reaches past the page. */
 static uint32_t node_bytes(const unsigned char *page, uint32_t page_size, unsigned at, bool leaf)
 {
     uint64_t size = NODE_HEADER + u16(page + at + NODE_KEY_SIZE_AT);
@@ -76,8 +78,8 @@ static uint32_t node_bytes(const unsigned char *page, uint32_t page_size, unsign
     return size <= page_size - at ? (uint32_t)size : 0;
 }
 
-/* Whether the nodes lie side by side from `upper` to the end of the page: none reaches into
- * another, and none is listed twice. */
+/* Whether the nodes lie side by side from `upper` to the end of the page, without overlaps, and
+ * each is listed once. */
 static bool nodes_fill(const unsigned char *page, uint32_t page_size, unsigned upper, bool leaf)
 {
     uint16_t bytes_at[NB_PAGE_MOST / 2];
@@ -139,7 +141,7 @@ const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size
 
 enum { MAGIC = (int)0xBEEFC0DE, VERSION = 1 };
 
-/* LMDB stores its own struct; these are its bytes on 64-bit machines. */
+/* LMDB stores its own structs; these structs have the same layout on 64-bit machines. */
 static_assert(sizeof(struct nb_tree_record) == 48, "layout of LMDB's MDB_db");
 static_assert(sizeof(struct nb_meta) == 136, "layout of LMDB's MDB_meta");
 
@@ -190,7 +192,8 @@ static int read_one(int file, const char *path, int page, off_t at, struct nb_me
     return 0;
 }
 
-/* Transaction n writes page n % 2, and the other page has the one before it. */
+/* Checks the transaction numbers: transaction n writes page n % 2, and the other page has the
+ * transaction before it. */
 static int check_numbers(const char *path, const struct nb_meta metas[2], int newest,
                          struct nb_error *error)
 {
@@ -233,7 +236,7 @@ int nb_meta_put_back(int file, const char *path, uint32_t page_size, uint64_t co
 {
     struct nb_meta meta;
     int page = (int)(committed & 1);
-    /* The other page may be half written: it is not read. */
+    /* The other page is not read, because it may be half written. */
     int rc = read_one(file, path, page, (off_t)page * page_size, &meta, error);
     if (rc != 0)
         return rc;

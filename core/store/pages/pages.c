@@ -23,7 +23,7 @@ static int walk_damaged(const struct nb_walk *w, const struct nb_page_tree *tree
                         w->question->path, (unsigned long long)page, tree->name, what);
 }
 
-/* Reads bytes of a page. */
+/* Reads `length` bytes of a page from `offset` on. */
 static int walk_read_at(const struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                         size_t offset, void *bytes, size_t length)
 {
@@ -34,7 +34,7 @@ static int walk_read_at(const struct nb_walk *w, const struct nb_page_tree *tree
     return (size_t)got == length ? 0 : walk_damaged(w, tree, page, "the file ends before it");
 }
 
-/* Notes that a page is in use or free; the number is at most `last_page`. */
+/* Marks a page as seen, in use or free; its number is at most `last_page`. */
 static int walk_mark(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page)
 {
     uint64_t bit = (uint64_t)1 << page % 64;
@@ -45,7 +45,7 @@ static int walk_mark(struct nb_walk *w, const struct nb_page_tree *tree, uint64_
     return 0;
 }
 
-/* Checks that consecutive pages are in the file, and notes that they are in use. */
+/* Checks that consecutive pages are in the file, and marks them as in use. */
 static int walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                           uint64_t count)
 {
@@ -79,8 +79,8 @@ static int compare(const struct nb_page_tree *tree, struct nb_string a, struct n
     return nb_string_compare(a, b);
 }
 
-/* The keys of a page ascend, within the bounds. The first key of a branch means nothing. Returns
- * NULL, or what is wrong. */
+/* Checks that the keys of a page ascend and are within the bounds. Ignores the first key of a
+ * branch, which has no meaning. Returns NULL, or a description of the fault. */
 static const char *fault_of_keys(const struct nb_walk *w, const struct nb_page_tree *tree,
                                  const unsigned char *bytes, struct nb_bounds bounds)
 {
@@ -103,8 +103,8 @@ static const char *fault_of_keys(const struct nb_walk *w, const struct nb_page_t
     return NULL;
 }
 
-/* Looks for damaged entries in a leaf, and puts its keys in order. NB_CORRUPT without a text: they
- * cannot be put in order. */
+/* Counts the damaged entries of a leaf, and puts its keys in order. NB_CORRUPT without a text: the
+ * keys cannot be put in order. */
 static int reorder(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                    unsigned char *bytes, struct nb_bounds bounds)
 {
@@ -120,8 +120,8 @@ static int reorder(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t 
     return rc == 0 && r->replaced != before ? nb_reordering_keep(r, page, bytes, w->error) : rc;
 }
 
-/* Checks that the keys of a page ascend, within the bounds. The keys of a leaf of a table may
- * be put in order. */
+/* Checks that the keys of a page ascend and are within the bounds. In a leaf of a table, puts them
+ * in order if damaged entries are the reason. */
 static int walk_check_keys(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                            unsigned char *bytes, struct nb_bounds bounds)
 {
@@ -133,7 +133,7 @@ static int walk_check_keys(struct nb_walk *w, const struct nb_page_tree *tree, u
         rc = reorder(w, tree, page, bytes, bounds);
     if (rc != NB_CORRUPT)
         return rc;
-    /* A damaged value is for those who read it. */
+    /* A damaged value is no fault of the page: readers of the value will notice it. */
     return what == NULL ? 0 : walk_damaged(w, tree, page, what);
 }
 
@@ -158,7 +158,7 @@ static int check_big(struct nb_walk *w, struct nb_page_tree *tree, const struct 
     return walk_mark_used(w, tree, node->overflow, pages);
 }
 
-/* A named tree: notes its record for later. */
+/* Notes the record of a table, whose tree is walked later. */
 static int note_table(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                       const struct nb_node *node)
 {
@@ -177,7 +177,7 @@ static int note_table(struct nb_walk *w, const struct nb_page_tree *tree, uint64
     return 0;
 }
 
-/* Free pages are listed from the greatest number down. */
+/* Marks `count` pages of w->ids as free. Their numbers must descend, also from *before. */
 static int mark_free(struct nb_walk *w, const struct nb_page_tree *tree, uint64_t page,
                      size_t count, uint64_t *before)
 {
@@ -204,7 +204,8 @@ static int read_ids(const struct nb_walk *w, const struct nb_page_tree *tree,
     return 0;
 }
 
-/* The pages that a transaction has freed: how many, and their numbers. */
+/* Checks an entry of the list of free pages: the number of pages that a transaction has freed, and
+ * the numbers of these pages. */
 static int check_free(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
                       const struct nb_node *node)
 {
@@ -229,8 +230,8 @@ static int check_free(struct nb_walk *w, struct nb_page_tree *tree, uint64_t pag
     return rc;
 }
 
-/* Checks an entry of a leaf: its overflow pages, and what the list of tables and the list of free
- * pages have as values. */
+/* Checks an entry of a leaf: its overflow pages, and, in the list of tables and in the list of free
+ * pages, its value. */
 static int walk_check_value(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
                             const struct nb_node *node)
 {
@@ -250,17 +251,17 @@ static int walk_check_value(struct nb_walk *w, struct nb_page_tree *tree, uint64
 }
 
 enum {
-    /* Pages beyond the end of the file that may be free: LMDB writes no page that the transaction
-     * which took it has freed again. */
+    /* Free pages that may lie beyond the end of the file: LMDB does not write a page that one
+     * transaction has both allocated and freed. */
     PAGES_BEYOND = 1 << 20,
-    AHEAD_MOST = 1 << 30, /* bytes of a file that is read ahead as a whole */
+    AHEAD_MOST = 1 << 30, /* bytes; a larger file is not read ahead as a whole */
     FREE_FLAGS = 0x08,    /* LMDB's MDB_INTEGERKEY, in the record of the free list */
     FOLDER_FLAG = 0x4000, /* LMDB's MDB_NOSUBDIR, which may be stored there too */
 };
 
 /* ---- trees ----------------------------------------------------------------------------------- */
 
-/* Reads a page of a tree into the buffer of its depth and checks it by itself. */
+/* Reads a page of a tree into the buffer of its depth, and checks the page by itself. */
 static int read_page(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page, unsigned depth)
 {
     bool leaf = depth + 1u == tree->record.depth;
@@ -278,7 +279,7 @@ static int read_page(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page
         nb_page_check(w->levels[depth], w->page_size, page, leaf ? NB_PAGE_LEAF : NB_PAGE_BRANCH);
     if (what != NULL)
         return walk_damaged(w, tree, page, what);
-    /* LMDB may leave a branch with one page below it in the free list, but nowhere else. */
+    /* Only in the free list may LMDB leave a branch with a single page below it. */
     unsigned least = leaf || tree->kind == NB_FREE_TREE ? 1 : 2;
     if (nb_page_count(w->levels[depth]) < least)
         return walk_damaged(w, tree, page, "it has too few nodes");
@@ -358,7 +359,8 @@ static int check_table(struct nb_walk *w, unsigned t)
     return rc;
 }
 
-/* Every transaction after the first frees pages, and its list is the last one. */
+/* Checks the list of free pages. Every transaction after the first frees pages, so the last entry
+ * of the list must be that of the last transaction. */
 static int check_free_list(struct nb_walk *w)
 {
     const struct nb_meta *meta = &w->question->meta;
@@ -393,7 +395,7 @@ static int begin(struct nb_walk *w)
     w->ids = malloc(NB_WALK_IDS_AT_ONCE * sizeof *w->ids);
     if (w->seen == NULL || w->ids == NULL)
         return nb_error_no_memory(w->error);
-    /* Trees are read in the order of their keys, which is not that of the pages. */
+    /* Trees are read in the order of their keys, not of their pages, so reading ahead helps. */
     if (w->file_pages * w->page_size <= AHEAD_MOST)
         (void)posix_fadvise(w->question->file, 0, 0, POSIX_FADV_WILLNEED);
     w->reordering = (struct nb_reordering){.file = w->question->file,
@@ -416,7 +418,7 @@ static void end(struct nb_walk *w)
     nb_reordering_deinit(&w->reordering);
 }
 
-/* Damage in one table does not keep the others from being looked at; the first error stays. */
+/* Checks all trees. Continues with the other tables after damage in one; keeps the first error. */
 static int check_all(struct nb_walk *w)
 {
     int result = check_main(w);

@@ -9,14 +9,14 @@
 
 #include "core/store/pages/page.h"
 
-enum { OWNER_BYTES = 4 }; /* most keys begin with the number of a model */
+enum { OWNER_BYTES = 4 }; /* most keys begin with the number of a model, their owner */
 
 struct entry {
     unsigned char *key; /* in the page */
     size_t length;
     unsigned char *value; /* in the page, or owned */
     size_t size;
-    unsigned char *owned; /* of a value in pages of its own; else NULL */
+    unsigned char *owned; /* copy of a value that lies in pages of its own; else NULL */
     bool sound;
 };
 
@@ -42,7 +42,8 @@ static bool is_sound(const struct leaf *leaf, const struct entry *entry)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The walk has not looked at these pages yet: the number may be anything. */
+/* Reads a value in pages of its own. The walk has not checked these pages yet, so their number may
+ * be wrong. */
 static int read_big(const struct nb_reordering *m, const struct nb_node *node, struct entry *entry,
                     struct nb_error *error)
 {
@@ -77,7 +78,8 @@ static int read_entry(const struct nb_reordering *m, const struct leaf *leaf, un
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* The key of the nearest sound entry before, or the lower bound, which a key may equal. */
+/* Whether the key of entry `i` is above the key of the nearest sound entry before it. If there is
+ * none, the key must not be below the lower bound. Sets *before to the key or bound. */
 static bool is_above(const struct leaf *leaf, unsigned i, struct nb_string *before)
 {
     struct nb_string key = key_of(&leaf->entries[i]);
@@ -90,8 +92,8 @@ static bool is_above(const struct leaf *leaf, unsigned i, struct nb_string *befo
 
 /* ---- a key that is lost ---------------------------------------------------------------------- */
 
-/* The greatest key of `length` bytes below `next`: in the ledger it is of the entry that the next
- * key belongs to, or of the number before. */
+/* Writes the greatest key of `length` bytes below `next`. In the ledger that key belongs to the
+ * same entry as `next`, or to the number before. */
 static void put_below(unsigned char *key, size_t length, struct nb_string next)
 {
     size_t common = length < next.length ? length : next.length;
@@ -104,7 +106,7 @@ static void put_below(unsigned char *key, size_t length, struct nb_string next)
             return;
 }
 
-/* The least key of `length` bytes above `before`. */
+/* Writes the least key of `length` bytes above `before`. */
 static void put_above(unsigned char *key, size_t length, struct nb_string before)
 {
     size_t common = length < before.length ? length : before.length;
@@ -123,19 +125,20 @@ static bool same_owner(struct nb_string a, struct nb_string b)
            b.length >= OWNER_BYTES && memcmp(a.bytes, b.bytes, OWNER_BYTES) == 0;
 }
 
-/* Gives the entry a key between its neighbours. Between two owners it stays with the one before,
- * unless it still begins as the next one's, so that no third owner is told to be damaged. */
+/* Gives the entry a key between its neighbours. If these have different owners, the entry gets the
+ * one before, or the one after if its damaged key still begins with that one. So no third owner is
+ * reported as damaged. */
 static void replace(struct entry *entry, struct nb_string before, struct nb_string next)
 {
     bool is_nexts = same_owner(key_of(entry), next);
-    assert(before.bytes != NULL || next.bytes != NULL); /* else any key is in order */
+    assert(before.bytes != NULL || next.bytes != NULL); /* else any key would be in order */
     if (next.bytes != NULL && (before.bytes == NULL || is_nexts || same_owner(before, next)))
         put_below(entry->key, entry->length, next);
     else
         put_above(entry->key, entry->length, before);
 }
 
-/* From the last entry to the first, so that each has a key after it that is right. */
+/* Replaces keys from the last entry to the first, so that the key after each one is right. */
 static void replace_all(struct nb_reordering *reordering, const struct leaf *leaf)
 {
     struct nb_string next = leaf->bounds.to;
@@ -145,7 +148,7 @@ static void replace_all(struct nb_reordering *reordering, const struct leaf *lea
         bool below = next.bytes == NULL || nb_string_compare(key_of(entry), next) < 0;
         if (!entry->sound && !(is_above(leaf, i - 1, &before) && below)) {
             replace(entry, before, next);
-            entry->sound = is_sound(leaf, entry); /* of numbers in a row it may be the lost one */
+            entry->sound = is_sound(leaf, entry); /* consecutive numbers: it may be the lost key */
             reordering->replaced++;
         }
         next = key_of(entry);
