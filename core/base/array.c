@@ -21,7 +21,7 @@ size_t nb_array_room(size_t room, size_t wanted, size_t size)
 
 int nb_array_resize(void *array, size_t room, size_t size)
 {
-    /* memcpy is needed because `array` points to a pointer of a type that is unknown here. */
+    /* memcpy, because `array` points to a pointer whose type is unknown here. */
     void *items;
     size_t bytes;
     assert(size > 0);
@@ -68,7 +68,7 @@ static char *at(const struct nb_heap *heap, size_t i)
     return (char *)heap->items + i * heap->item_size;
 }
 
-/* Whether the element in place `i` comes after that in place `j`, and so belongs above it. */
+/* Whether the element at index `i` comes after that at `j`, and so belongs nearer to the root. */
 static int is_after(const struct nb_heap *heap, size_t i, size_t j)
 {
     return heap->compare(at(heap, i), at(heap, j)) > 0;
@@ -84,7 +84,7 @@ static void swap(const struct nb_heap *heap, size_t i, size_t j)
     }
 }
 
-/* Moves the element in place `i` up as far as needed. */
+/* Moves the element at index `i` up as far as needed. */
 static void sift_up(struct nb_heap *heap, size_t i)
 {
     for (size_t parent; i > 0; i = parent) {
@@ -95,7 +95,7 @@ static void sift_up(struct nb_heap *heap, size_t i)
     }
 }
 
-/* Moves the element in the root down as far as needed. */
+/* Moves the element at the root down as far as needed. */
 static void sift_down(struct nb_heap *heap)
 {
     size_t i = 0;

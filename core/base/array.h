@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays that grow (a pointer, the room behind it, and a count that the caller keeps), binary
- * search in a sorted one, and the best few of many. Any thread; an array belongs to one thread at a
- * time.
+ * Arrays that grow (a pointer, its room, and a count that the caller keeps), binary search in
+ * sorted arrays, and heaps that keep the best few of many elements. Any thread; an array belongs to
+ * one thread at a time.
  *
  *     struct item *items; size_t count, room;
  *     if (nb_array_reserve(&items, &room, count + 1, sizeof *items) != 0)
@@ -22,8 +22,8 @@
 int nb_array_grow(void *array, size_t *room, size_t wanted, size_t size);
 
 /* Makes room for `wanted` elements of `size` bytes, and for some more, so that growing by one costs
- * constant time on average. What is behind the old room is undefined. Returns 0 or NB_NO_MEMORY, in
- * which case nothing has changed. */
+ * constant time on average. The new elements are uninitialized. Returns 0 or NB_NO_MEMORY, in which
+ * case nothing has changed. */
 static inline int nb_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
 {
     return wanted <= *room ? 0 : nb_array_grow(array, room, wanted, size);
@@ -41,10 +41,10 @@ size_t nb_array_room(size_t room, size_t wanted, size_t size);
  * NB_NO_MEMORY, in which case nothing has changed. */
 int nb_array_resize(void *array, size_t room, size_t size);
 
-/* Returns the first place from 0 to count - 1 whose element is not before the key: there the key
- * is, or would be inserted. Returns `count` if all elements are before the key. `is_before` tells
- * whether an element is before the key; it is true for a first part of the list alone. Inline, so
- * that `is_before` is inlined, too. */
+/* Returns the first place from 0 to count - 1 whose element is not before the key: the key is
+ * there, or would be inserted there. Returns `count` if all elements are before the key.
+ * `is_before` tells whether an element is before the key; in a sorted list this holds for the first
+ * elements only. Inline, so that `is_before` is inlined, too. */
 static inline size_t nb_search(const void *list, size_t count, const void *key,
                                bool (*is_before)(const void *list, size_t at, const void *key))
 {
@@ -60,25 +60,25 @@ static inline size_t nb_search(const void *list, size_t count, const void *key,
     return low;
 }
 
-/* The best few of many: a binary heap whose root is the last in order of those kept. Any thread;
- * one heap belongs to one thread at a time.
+/* Keeps the best few of many elements: a binary heap whose root is the worst element kept. Any
+ * thread; one heap belongs to one thread at a time.
  *
- * Adding an element costs one comparison if it is not among the best, else log2(most). */
+ * Adding an element takes one comparison if it is not among the best, else log2(most). */
 struct nb_heap {
     void *items;      /* borrowed: room for `most` elements */
-    size_t count;     /* of the elements kept; begins as 0 */
-    size_t most;      /* elements kept at most */
+    size_t count;     /* number of elements kept; begins as 0 */
+    size_t most;      /* most elements to keep */
     size_t item_size; /* bytes of an element */
-    /* As for qsort: negative when `a` comes before `b`, that is, is better. It must not be 0 for
-     * two elements of one heap if the result must not depend on the order of adding. */
+    /* As for qsort: negative if `a` comes before `b`, that is, is better. Two elements must not
+     * compare equal if the result must not depend on the order in which they are added. */
     int (*compare)(const void *a, const void *b);
 };
 
-/* Keeps a copy of `item` if fewer than `most` of those added come before it. `item` is no element
- * of the heap's own array. */
+/* Keeps a copy of `item` if fewer than `most` of the elements added so far come before it. `item`
+ * must not be in the heap's own array. */
 void nb_heap_add(struct nb_heap *heap, const void *item);
 
-/* The last in order of those kept; the heap is not empty. */
+/* Returns the worst element kept; the heap is not empty. */
 static inline const void *nb_heap_last(const struct nb_heap *heap)
 {
     return heap->items;

@@ -36,8 +36,8 @@ struct nb_value {
     struct nb_string name;         /* of the attribute */
     bool is_list;                  /* a set of values; else one */
     const struct nb_string *items; /* UTF-8; of a set in ascending order, each once */
-    size_t count;                  /* of `items`; 1 unless it is a set */
-    enum nb_value_type type;       /* of one value */
+    size_t count;                  /* number of items; 1 unless it is a set */
+    enum nb_value_type type;       /* the type of a single value */
 };
 
 /* The values of a document, in the order of their names. */
@@ -72,9 +72,9 @@ size_t nb_category_text(struct nb_string name, struct nb_string value,
 uint64_t nb_category_id(const struct nb_key *key, size_t number, const char *text, size_t length);
 
 /* Checks whether a document of a model with these attributes can have these values. Returns 0,
- * NB_INVALID (a fraction where the attribute takes none), or NB_UNUSABLE with the fault: no such
- * attribute, one value instead of a set or a set instead of one, a category that is too long, or a
- * text that is no number in range where the attribute takes numbers. */
+ * NB_INVALID (a fraction for an attribute that takes none), or NB_UNUSABLE with the fault: an
+ * unknown attribute, a single value instead of a set or the reverse, a category that is too long,
+ * or, for an attribute that takes numbers, a text that is no number in range. */
 int nb_values_check(struct nb_values values, struct nb_attributes attributes,
                     struct nb_error *error);
 

@@ -22,7 +22,7 @@ void nb_buffer_init(struct nb_buffer *buffer);
 /* Frees the bytes; the buffer is empty and usable again. */
 void nb_buffer_deinit(struct nb_buffer *buffer);
 
-/* Enlarges the capacity for `extra` more bytes that do not fit. Returns as nb_buffer_reserve. */
+/* The slow path of nb_buffer_reserve: `extra` more bytes do not fit. */
 int nb_buffer_grow(struct nb_buffer *buffer, size_t extra);
 
 /* Makes room for `extra` more bytes, and for more than that, so that appending costs constant time

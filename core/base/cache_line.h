@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory for the cache of the processor: aligned to its lines, and prefetched. Any thread.
+ * Memory and the processor's cache: aligned allocation and prefetching. Any thread.
  */
 #ifndef NB_CORE_BASE_CACHE_LINE_H
 #define NB_CORE_BASE_CACHE_LINE_H
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Allocates at least `size` uninitialized bytes at a multiple of `alignment`, a power of two. The
- * caller frees them with free(). Returns NULL without memory. aligned_alloc needs a size that is a
+ * caller frees them with free(). NULL: out of memory. aligned_alloc needs a size that is a
  * multiple of the alignment (C11, 7.22.3.1); glibc accepts any size, but the sanitizers end the
  * program. */
 static inline void *nb_aligned_alloc(size_t alignment, size_t size)
@@ -20,14 +20,14 @@ static inline void *nb_aligned_alloc(size_t alignment, size_t size)
     return size + rest < size ? NULL : aligned_alloc(alignment, size + rest);
 }
 
-/* Declares a function that only prefetches memory. gcc 12 believes that a function whose only
- * effect is __builtin_prefetch has none. It drops calls of it, inline or not, unless it has inlined
- * the function before it checks. */
+/* Declares a function that only prefetches memory. gcc 12 assumes that a function whose only effect
+ * is __builtin_prefetch has no effect, and drops calls of such a function unless it has inlined the
+ * function before that check. */
 #define NB_PREFETCHING __attribute__((always_inline)) static inline
 
-/* Prefetches a cache line that is written next. This core then owns a line that other threads have
- * read before it writes; without -mprfchw __builtin_prefetch only prefetches for reading. On x86-64
- * processors that lack the instruction it does nothing. */
+/* Prefetches a cache line for writing, so that this core owns the line before it writes, even if
+ * other threads have read it. Without -mprfchw, __builtin_prefetch only prefetches for reading.
+ * Does nothing on x86-64 processors that lack the instruction. */
 NB_PREFETCHING void nb_prefetch_to_write(const void *at)
 {
 #if defined(__x86_64__)

@@ -13,8 +13,8 @@ int64_t nb_clock_now(void);
 /* Nanoseconds since a fixed moment; never goes back. For durations. */
 uint64_t nb_clock_monotonic(void);
 
-/* The same clock, read in a fifth of the time, but up to some milliseconds behind (the kernel's
- * last tick). For durations of seconds. */
+/* Like nb_clock_monotonic, but takes a fifth of the time and may be some milliseconds behind (the
+ * kernel's last tick). For durations of seconds. */
 uint64_t nb_clock_coarse(void);
 
 #endif

@@ -34,7 +34,7 @@ static const uint64_t powers_of_10[SCALE_MOST + 1] = {1,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Digits times 10^(scale - 13), in the form with the fewest digits. */
+/* Returns the number of digits * 10^(scale - 13), in the form with the fewest digits. */
 static uint64_t number_of(uint64_t digits, unsigned scale, bool is_negative)
 {
     if (digits == 0)
@@ -44,7 +44,7 @@ static uint64_t number_of(uint64_t digits, unsigned scale, bool is_negative)
     return digits | (uint64_t)scale << DIGITS_BITS | (uint64_t)is_negative << SIGN_SHIFT;
 }
 
-/* The digits of a text up to an exponent. */
+/* Returns the digits of a text before its exponent as a whole number. */
 static uint64_t digits_of(const char *text)
 {
     uint64_t digits = 0;
@@ -191,7 +191,7 @@ double nb_moments_mean(const struct nb_moments *moments)
     return (double)(nb_int128)moments->sum / (double)moments->count * NB_FIXED_UNIT;
 }
 
-/* (n sum of squares - square of the sum) / n^2; the subtraction is one of whole numbers. */
+/* Computes (n * sum of squares - square of the sum) / n^2; subtracts exact whole numbers. */
 double nb_moments_variance(const struct nb_moments *moments)
 {
     double n = (double)moments->count;

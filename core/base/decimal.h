@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as values of attributes: decimals that fit into the id of a feature, so that counts of
- * features are counts of numbers, and sums of them are exact. Pure functions; any thread.
+ * Decimals: numbers as values of attributes. A decimal fits into the id of a feature, so that
+ * counts of features are counts of numbers, and sums of numbers are exact. Pure functions; any
+ * thread.
  *
  * A number has a sign, 13 significant digits and at most 13 decimals, and is below 10^15. Its bits
  * are, from the lowest on: the digits as a whole number (44), 13 less the number of decimals (4),
@@ -21,7 +22,7 @@
 enum {
     NB_DECIMAL_BITS = 49,
     NB_DECIMAL_DECIMALS = 13,
-    NB_DECIMAL_TEXT = 24 /* bytes of its text, at least: -0.0000000000001, and a NUL */
+    NB_DECIMAL_TEXT = 24 /* room for the text of any decimal, such as -0.0000000000001, and a NUL */
 };
 
 #define NB_FIXED_UNIT 1e-13
@@ -30,15 +31,15 @@ enum {
  */
 bool nb_decimal_of_double(double value, uint64_t *number);
 
-/* Reads a decimal: a sign or none, digits with a point or none, an exponent or none. False: the
- * text is no decimal, or out of range. */
+/* Reads a decimal: digits with an optional sign, point and exponent. False: the text is no decimal,
+ * or the number is out of range. */
 bool nb_decimal_read(struct nb_string text, uint64_t *number);
 
 /* Reads the text of a feature, "name=12.5". */
 bool nb_decimal_of_feature(struct nb_string text, uint64_t *number);
 
-/* Returns the number in units of 10^-13; its size is below 2^94 for any bits. Higher bits, as an id
- * has them, are ignored. */
+/* Returns the number in units of 10^-13; its absolute value is below 2^94 whatever the bits are.
+ * Ignores the higher bits, so that an id can be passed. */
 nb_int128 nb_decimal_fixed(uint64_t number);
 
 /* Writes the number without an exponent, as "-12.5", and a NUL. `out` has room for NB_DECIMAL_TEXT
@@ -53,14 +54,16 @@ struct nb_moments {
     struct nb_wide squares;
 };
 
-/* Adds a number `times` times, or removes it where `sign` is -1. */
+/* Adds a number `times` times; removes it as often if `sign` is -1. */
 void nb_moments_add(struct nb_moments *moments, nb_int128 fixed, uint64_t times, int sign);
-/* Adds the numbers of `others`, or removes them. */
+/* Adds the numbers of `others`; removes them if `sign` is -1. */
 void nb_moments_merge(struct nb_moments *moments, const struct nb_moments *others, int sign);
-/* Both are 0 without numbers. The variance is the mean of the squared differences from the mean. */
+/* Return 0 if there are no numbers. The variance is the mean of the squared differences from the
+ * mean. */
 double nb_moments_mean(const struct nb_moments *moments);
 double nb_moments_variance(const struct nb_moments *moments);
-/* A number minus the mean of at least one number, without the cancellation of two doubles. */
+/* Returns a number minus the mean, without the cancellation of two doubles. There must be at least
+ * one number. */
 double nb_moments_deviation(const struct nb_moments *moments, nb_int128 fixed);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include "core/base/string.h"
 
-/* A sentence that was cut must not end in half a character: it goes into JSON. */
+/* Removes an incomplete character from the end of a sentence that was cut, which may go into JSON.
+ */
 static void cut_to_characters(char *text, size_t length)
 {
     size_t back = 1;
@@ -49,7 +50,7 @@ int nb_error_errno(struct nb_error *error, int errno_value, const char *what)
     else if (errno_value == ENOENT)
         code = NB_NOT_FOUND;
     char room[128];
-    /* The GNU form of strerror_r, which _GNU_SOURCE chooses: the reason need not be in `room`. */
+    /* _GNU_SOURCE selects the GNU form of strerror_r, whose result need not be in `room`. */
     const char *reason = strerror_r(errno_value, room, sizeof room);
     return nb_error_set(error, code, "%s: %s", what, reason);
 }

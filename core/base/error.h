@@ -3,7 +3,8 @@
  * Error codes and their messages. Any thread; an nb_error belongs to its caller.
  *
  * Functions that can fail return 0 or one of the negative codes below. Many have an optional last
- * argument `struct nb_error *`, which may be NULL; it is filled where the fault is found. Libraries
+ * argument `struct nb_error *`, which may be NULL; the function that finds the fault fills it.
+ * Libraries
  * (core, tokenizer, config) never log and never exit.
  */
 #ifndef NB_CORE_BASE_ERROR_H
@@ -22,23 +23,23 @@ enum nb_code {
     NB_UNSUPPORTED = -7, /* unknown charset, media type or encoding */
     NB_IO = -8,          /* the operating system refused a read or a write */
     NB_DISK_FULL = -9,   /* no space left; nothing was changed */
-    NB_CORRUPT = -10,    /* stored bytes do not read back as what they should be */
+    NB_CORRUPT = -10,    /* stored bytes are damaged */
     NB_VERSION = -11,    /* a format newer than this program knows */
     NB_LOCKED = -12,     /* another process owns the data */
     NB_STOPPING = -13,   /* the engine no longer takes changes */
     NB_EXISTS = -14,     /* something of this name is already there */
-    NB_UNKNOWN = -15,    /* the caller has no token, or one that is not known */
+    NB_UNKNOWN = -15,    /* the caller has no token, or an unknown one */
     NB_FORBIDDEN = -16,  /* the caller is known, but not allowed to do it */
     NB_DAMAGED = -17,   /* the stored bytes of a model are damaged; other models are not affected */
     NB_BUSY = -18,      /* the caller asks for too much at once; it may retry later */
-    NB_ELSEWHERE = -19, /* by configuration this node lacks it; other nodes may have it */
+    NB_ELSEWHERE = -19, /* this node is configured not to have it; other nodes may have it */
 };
 
 #define NB_ERROR_TEXT 320
 
 struct nb_error {
     int code; /* one of enum nb_code */
-    /* One sentence without a final full stop: what is wrong, and what would be right. */
+    /* One sentence without a final full stop, which says what is wrong and how to correct it. */
     char text[NB_ERROR_TEXT];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/feature.h"
 
-/* Each field once, in the order of its number: its name, its kind, and whether it is a token. */
+/* All fields in the order of their numbers: name, kind, and whether their features are tokens. */
 #define FIELDS(FIELD)                                                                              \
     FIELD(BODY, "body", TEXT, true)                                                                \
     FIELD(SUBJECT, "subject", TEXT, true)                                                          \
@@ -54,8 +54,8 @@ static uint64_t hash_of(const struct nb_key *key, const char *text, size_t lengt
     return nb_feature_hash_padded(key, padded, length);
 }
 
-/* Words have no blanks. A text that begins like a pair and has a blank is a pair: a tokenizer
- * produces no other such text, because the name of a value has no colon (core/base/attribute.h). */
+/* A text that begins with "pair:" and has a blank is a pair: words have no blanks, and the name of
+ * an attribute has no colon (core/base/attribute.h). */
 uint64_t nb_feature_hash(const struct nb_key *key, const char *text, size_t length)
 {
     static const char pair[] = "pair:";

@@ -24,8 +24,8 @@ enum {
                                    identity (tokenizer/mail/mail_identity.h) */
 };
 
-/* The part of a document in which a feature was seen: scores are weighed per field. The numbers are
- * stored with every feature: never renumber one, append only. */
+/* The part of a document in which a feature was seen: scores are weighted by field. The numbers are
+ * stored with every feature: never renumber, only append. */
 enum nb_field {
     NB_FIELD_BODY = 0,      /* words and marks of the visible text, folded */
     NB_FIELD_SUBJECT = 1,   /* words of the Subject */
@@ -35,7 +35,7 @@ enum nb_field {
     NB_FIELD_STRUCTURE = 5, /* MIME structure, HTML elements and attributes, shape of the text */
     NB_FIELD_URL = 6,       /* parts of URLs and mail domains in the text */
     NB_FIELD_HIDDEN = 7,    /* words that a reader cannot see */
-    NB_FIELD_CASE = 8,      /* words of body and Subject that have capitals, as they stand */
+    NB_FIELD_CASE = 8,      /* words with capitals of body and Subject, not folded */
     NB_FIELD_PAIR = 9,      /* two adjacent words of body or Subject */
     NB_FIELD_NGRAM = 10,    /* character 5-grams */
     NB_FIELDS = 11,
@@ -62,9 +62,9 @@ static inline enum nb_field nb_feature_field(uint64_t id)
     return (enum nb_field)(id >> NB_FIELD_SHIFT);
 }
 
-/* The id of a feature that is a value of an attribute also has a part. An attribute has two parts:
- * twice its number, for its values, and the next part, for one feature: the presence of any value
- * in a document. */
+/* The id of a feature that is a value of an attribute also contains a part. Attribute n has two
+ * parts: part 2n is for its values, and part 2n + 1 is for a single feature, which records that a
+ * document has any value. */
 enum { NB_PART_BITS = 9, NB_PARTS_MOST = 1 << NB_PART_BITS };
 enum { NB_PART_SHIFT = NB_FIELD_SHIFT - NB_PART_BITS };
 /* The bit below the part tells whether the lower bits are the number itself or a hash. */
@@ -86,7 +86,7 @@ static inline uint64_t nb_feature_number_id(unsigned part, uint64_t number)
     return nb_feature_value_id(part, number) | NB_PART_IS_NUMBER;
 }
 
-/* Whether an id is that of a number; its bits are those below NB_PART_IS_NUMBER. */
+/* Whether an id is that of a number, which is then in the bits below NB_PART_IS_NUMBER. */
 static inline bool nb_feature_is_number(uint64_t id)
 {
     return (id >> NB_FIELD_SHIFT) == NB_FIELD_VALUE && (id & NB_PART_IS_NUMBER) != 0;
@@ -123,9 +123,9 @@ static inline uint64_t nb_feature_id_like(uint64_t id, uint64_t hash)
 
 enum nb_field_kind {
     NB_FIELD_KIND_TEXT,     /* running text: its words are the features */
-    NB_FIELD_KIND_CATEGORY, /* values out of a set: each is a feature as a whole */
+    NB_FIELD_KIND_CATEGORY, /* a value that is one feature as a whole */
     NB_FIELD_KIND_SET,      /* any number of such values in one document */
-    NB_FIELD_KIND_NUMBER    /* values on a scale (decimal.h); no field of a mail is one */
+    NB_FIELD_KIND_NUMBER    /* a number (decimal.h); no field of a mail is of this kind */
 };
 
 /* The names of the kinds in settings, by number, with NULL behind the last: never rename one. */
@@ -133,7 +133,7 @@ extern const char *const nb_field_kind_names[];
 
 struct nb_field_info {
     const char *name;        /* in settings, explanations and the store: never rename one */
-    enum nb_field_kind kind; /* of its values */
+    enum nb_field_kind kind; /* kind of the values */
     bool is_token;           /* see nb_field_is_token */
 };
 
@@ -141,7 +141,7 @@ struct nb_field_info {
 extern const struct nb_field_info nb_field_table[NB_FIELDS];
 extern const char *const nb_field_names[NB_FIELDS + 1];
 
-/* The name of a field; "unknown" for a number that is no field's. */
+/* The name of a field; "unknown" for a number that belongs to no field. */
 static inline const char *nb_field_name(enum nb_field field)
 {
     return (unsigned)field < NB_FIELDS ? nb_field_table[field].name : "unknown";
@@ -159,7 +159,7 @@ static inline bool nb_field_is_token(enum nb_field field)
     return field < NB_FIELD_CASE;
 }
 
-/* Whether a feature is a token: its field is one of tokens, or it is a value of an attribute. */
+/* Whether a feature is a token: a feature of a token field, or a value of an attribute. */
 static inline bool nb_feature_is_token(uint64_t id)
 {
     enum nb_field field = nb_feature_field(id);
@@ -170,10 +170,11 @@ static inline bool nb_feature_is_token(uint64_t id)
 /* The keyed hash of a feature's text, from which its id is derived (core/base/feature.h). Pure
  * functions; any thread.
  *
- * Most texts have at most 16 bytes, and their lengths cannot be foreseen: they are hashed without a
- * branch, as two numbers. The hash of a pair ("pair:free money") combines the hashes of its words,
- * which a tokenizer has just computed. A product of 128 bits is folded, as in XXH3 and wyhash; both
- * factors hold words of the key, so that nobody without the key can write two texts with one hash.
+ * Most texts have at most 16 bytes, and their lengths are unpredictable, so they are hashed without
+ * a branch, as two numbers. The hash of a pair ("pair:free money") combines the hashes of its
+ * words, which the tokenizer has just computed. A 128-bit product is folded, as in XXH3 and wyhash.
+ * Both factors contain words of the key, so nobody without the key can write two texts with one
+ * hash.
  */
 enum { NB_FEATURE_BLOCK = 16 };
 
@@ -189,7 +190,7 @@ static inline uint64_t nb_feature_load(const void *at)
     return le64toh(bytes);
 }
 
-/* The product of both numbers, its halves folded together. */
+/* Multiplies both numbers and folds the halves of the product together. */
 static inline uint64_t nb_feature_fold(uint64_t a, uint64_t b)
 {
     nb_uint128 product = (nb_uint128)a * b;

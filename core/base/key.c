@@ -7,8 +7,8 @@
 
 #include "core/base/string.h"
 
-/* XXH3 needs a secret of at least 136 bytes with high entropy. It gets 192 bytes of the ChaCha20
- * keystream of the 32 bytes that are stored; the words get those behind them. */
+/* XXH3 needs a secret of at least 136 bytes with high entropy. It gets the first 192 bytes of the
+ * ChaCha20 keystream of the 32 stored bytes; the words get the bytes after these. */
 static void derive_secret(struct nb_key *key)
 {
     unsigned char stream[sizeof key->secret + sizeof key->words];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A secret key, and the hashes under it: ids of features, and ids of documents made from their
- * content. Any thread; a key is read-only once it is made.
+ * A secret key, and the hashes under it: ids of features, and ids of documents that follow from
+ * their content. Any thread; a key is read-only once it is made.
  *
  * Attackers write mail, so both hashes are keyed: without the key nobody can write two words that
  * have one id, or a document that has the id of another.
@@ -22,8 +22,8 @@
 
 enum {
     NB_KEY_BYTES = 32,        /* of a key in the store and in a dump */
-    NB_KEY_WORDS = 10,        /* numbers of the key for hashes of features (feature.h) */
-    NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id made from content: 128 bits */
+    NB_KEY_WORDS = 10,        /* 64-bit numbers for the hashes of features (feature.h) */
+    NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id that follows from content: 128 bits */
 };
 
 struct nb_key_words {
@@ -37,10 +37,10 @@ struct nb_key {
     struct nb_key_words words;
 };
 
-/* Makes a new random key, with the random numbers of the operating system (libsodium). */
+/* Makes a new key from random numbers of the operating system (libsodium). */
 void nb_key_generate(struct nb_key *key);
 
-/* A random number of the operating system (libsodium). */
+/* Returns a random number of the operating system (libsodium). */
 uint64_t nb_key_random(void);
 
 /* Makes the key with the given bytes, which came from the store or a dump. */
@@ -58,12 +58,12 @@ static inline uint64_t nb_key_hash(const struct nb_key *key, const void *bytes, 
 void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void *content,
                        size_t length, char id[NB_CONTENT_ID_LENGTH + 1]);
 
-/* Writes the id that older programs gave a mail. core/writer/submit.c looks mails of older stores
- * up by it; new ids derive from the identity of a mail (tokenizer/mail/mail_identity.h).
+/* Writes the id that older programs gave a mail. core/writer/submit.c uses it to find mails of
+ * older stores; new ids derive from the identity of a mail (tokenizer/mail/mail_identity.h).
  * - A separator line "From ...", which an mbox puts in front (RFC 4155), is left out.
  * - Line ends are hashed as LF: a Maildir has LF, SMTP and IMAP have CRLF (RFC 5321, RFC 9051).
  * - All line ends at the end count as one: mboxes and transports add some.
- * A mail with LF that ends with one line end has the id of its bytes (nb_key_content_id). */
+ * So a mail with LF that ends with one line end has the id of its bytes (nb_key_content_id). */
 void nb_key_mail_id(const struct nb_key *key, unsigned char kind, const char *mail, size_t length,
                     char id[NB_CONTENT_ID_LENGTH + 1]);
 

@@ -72,7 +72,8 @@ int nb_label_normalize(struct nb_string *label, struct nb_buffer *room)
     return rc;
 }
 
-/* The text without what does not show; the caller frees it. NULL: no memory, or it is not UTF-8. */
+/* Returns the text without invisible characters and other differences that a reader hardly sees;
+ * the caller frees it. NULL: out of memory, or the text is not UTF-8. */
 static utf8proc_uint8_t *shape_of(struct nb_string s, utf8proc_ssize_t *length)
 {
     utf8proc_uint8_t *shape = NULL;
@@ -87,7 +88,7 @@ bool nb_label_looks_same(struct nb_string a, struct nb_string b)
     utf8proc_ssize_t a_length, b_length;
     if (a.length == 0 || b.length == 0 || nb_string_same(a, b))
         return false;
-    if (is_ascii(a) && is_ascii(b)) /* of these only the case differs: fifty times as fast */
+    if (is_ascii(a) && is_ascii(b)) /* only case can differ; fifty times as fast */
         return a.length == b.length && nb_string_has_nocase(a.bytes, b.bytes, a.length);
     utf8proc_uint8_t *x = shape_of(a, &a_length), *y = shape_of(b, &b_length);
     bool same =
@@ -162,7 +163,7 @@ static size_t least(size_t a, size_t b)
 
 size_t nb_near_distance(struct nb_string a, struct nb_string b)
 {
-    size_t rows[3][NB_NEAR_MOST + 1]; /* of the prefixes of `a` with i - 2, i - 1 and i bytes */
+    size_t rows[3][NB_NEAR_MOST + 1]; /* distances of the prefixes of `a` of i - 2 to i bytes */
     a = cut(a);
     b = cut(b);
     for (size_t k = 0; k <= b.length; k++)
@@ -187,7 +188,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Whether two words are the same but for the numbers in them. */
+/* Whether two words differ at most in the numbers that they contain. */
 static bool differ_in_numbers(struct nb_string a, struct nb_string b)
 {
     size_t i = 0, k = 0;
@@ -223,7 +224,7 @@ static int shown(struct nb_string s)
     return s.length < SHOWN ? (int)s.length : SHOWN;
 }
 
-/* Whether the one is the other as far as one of its slashes. */
+/* Whether `level` is the part of `label` before one of its slashes. */
 static bool is_level_of(struct nb_string level, struct nb_string label)
 {
     return level.length > 0 && level.length < label.length && label.bytes[level.length] == '/' &&

@@ -67,7 +67,7 @@ size_t nb_number_put(char *to, uint64_t value)
 
 int nb_number_print(double value, struct nb_buffer *out)
 {
-    enum { ENOUGH_DIGITS = 17 }; /* of every double */
+    enum { ENOUGH_DIGITS = 17 }; /* they identify every double */
     char text[NUMBER_BYTES];
     int digits = 6;
     do

@@ -27,8 +27,8 @@ enum { NB_NUMBER_DIGITS = 20 };
  * NB_NUMBER_DIGITS. Returns the number of digits. */
 size_t nb_number_put(char *to, uint64_t value);
 
-/* Appends a finite number with the fewest digits from which the same number is read again. Returns
- * 0 or NB_NO_MEMORY. */
+/* Appends a finite number with the fewest digits that are read back as the same number. Returns 0
+ * or NB_NO_MEMORY. */
 int nb_number_print(double value, struct nb_buffer *out);
 
 /* Hexadecimal digits, in either case. Pure functions; any thread. */
@@ -43,7 +43,7 @@ static inline int nb_hex_digit(char c)
 }
 
 /* Reads a text of 1 to 16 hexadecimal digits and nothing else. Sets *value and returns true, or
- * returns false and leaves *value. */
+ * returns false and leaves *value unchanged. */
 bool nb_hex_read(struct nb_string text, uint64_t *value);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Packs numbers and texts into bytes that are stored, and unpacks them within bounds. Any thread; a
- * packer or unpacker belongs to one.
+ * Packs numbers and texts into bytes for storage, and unpacks them with bounds checks. Any thread;
+ * a packer or unpacker belongs to one.
  *
- * Every stored format is read and written with these functions, never by casting a struct. The
- * first error sticks: later calls do nothing, and reading gives zeros. So a format is unpacked in a
- * row and checked once, at the end. Numbers are little-endian; varints are LEB128: 7 bits a byte,
- * at most 10 bytes.
+ * Every stored format is read and written with these functions, never by casting a struct. After
+ * the first error later calls do nothing, and reading gives zeros. So a caller unpacks all members
+ * and checks for errors once, at the end. Numbers are little-endian; varints are LEB128: 7 bits a
+ * byte, at most 10 bytes.
  */
 #ifndef NB_CORE_BASE_PACK_H
 #define NB_CORE_BASE_PACK_H
@@ -34,9 +34,9 @@ void nb_pack_bytes(struct nb_packer *w, const void *bytes, size_t length);
 /* Appends the length as a varint, then the bytes. */
 void nb_pack_string(struct nb_packer *w, struct nb_string s);
 
-/* Writes a varint of at most NB_VARINT_MOST bytes at `at`, where there is room for it, and returns
- * its end. For long runs of varints, whose room is reserved once. */
-enum { NB_VARINT_MOST = 10, NB_VARINT_32_MOST = 5 /* of numbers below 2^35 */ };
+/* Writes a varint of at most NB_VARINT_MOST bytes at `at`, where there must be room for it, and
+ * returns its end. For long runs of varints, whose room is reserved once. */
+enum { NB_VARINT_MOST = 10, NB_VARINT_32_MOST = 5 /* bytes of a number below 2^35 */ };
 static inline char *nb_put_varint(char *at, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
@@ -58,8 +58,8 @@ struct nb_unpacker nb_unpacker_of(const void *bytes, size_t length);
 uint8_t nb_unpack_u8(struct nb_unpacker *r);
 uint64_t nb_unpack_long_varint(struct nb_unpacker *r);
 
-/* The next two read ids of rows, and varints, which mostly have one or two bytes in a bag of words.
- * They are inline because a start reads millions. */
+/* The next two functions are inline because a start calls them millions of times. Most varints of a
+ * bag have one or two bytes. */
 static inline uint64_t nb_unpack_u64(struct nb_unpacker *r)
 {
     uint64_t little;
@@ -88,7 +88,7 @@ static inline uint64_t nb_unpack_varint(struct nb_unpacker *r)
     return (first & 0x7F) | second << 7;
 }
 
-/* Reads a varint; one larger than `most` is an error. */
+/* Reads a varint; a value above `most` is an error. */
 static inline uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most)
 {
     uint64_t value = nb_unpack_varint(r);
@@ -100,7 +100,7 @@ static inline uint64_t nb_unpack_bounded(struct nb_unpacker *r, uint64_t most)
 
 double nb_unpack_double(struct nb_unpacker *r);
 
-/* Read a text, which is borrowed from the input; empty after an error. */
+/* Each reads a text, which is borrowed from the input; empty after an error. */
 struct nb_string nb_unpack_bytes(struct nb_unpacker *r, size_t length);
 struct nb_string nb_unpack_string(struct nb_unpacker *r);
 

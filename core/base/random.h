@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pseudorandom numbers from a seed: a replay gets the same numbers. Not for secrets.
+ * Pseudorandom numbers from a seed, so that a replay gets the same numbers. Not for secrets.
  *
  * SplitMix64 (Steele, Lea and Flood 2014, Fast splittable pseudorandom number generators).
  */
@@ -22,7 +22,7 @@ static inline uint64_t nb_random_next(struct nb_random *random)
     return z ^ z >> 31;
 }
 
-/* Two numbers give a seed: neighbouring ones give unrelated series. */
+/* Makes a seed from two numbers. Neighbouring numbers give unrelated series. */
 static inline struct nb_random nb_random_of(uint64_t a, uint64_t b)
 {
     struct nb_random random = {a};
@@ -30,15 +30,15 @@ static inline struct nb_random nb_random_of(uint64_t a, uint64_t b)
     return random;
 }
 
-/* A number from 0 to n - 1; n is above 0 and below 2^32, so that none is more frequent than another
- * by 2^-32 of its share. */
+/* Returns a number from 0 to n - 1; n is above 0 and below 2^32. The frequencies of two numbers
+ * differ by at most 1 in 2^32 draws. */
 static inline uint64_t nb_random_below(struct nb_random *random, uint64_t n)
 {
     assert(n > 0 && n <= UINT32_MAX);
     return (nb_random_next(random) >> 32) * n >> 32;
 }
 
-/* A number between 0 and 1, both excluded. */
+/* Returns a number between 0 and 1, both excluded. */
 static inline double nb_random_fraction(struct nb_random *random)
 {
     return ((double)(nb_random_next(random) >> 12) + 0.5) * 0x1p-52;

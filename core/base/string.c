@@ -56,7 +56,7 @@ size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end)
     for (size_t i = 1; i < length; i++)
         if (!nb_utf8_is_continuation(at[i]))
             return 0;
-    /* The second byte's range is narrower after these (RFC 3629, section 4). */
+    /* After these first bytes the range of the second byte is narrower (RFC 3629, section 4). */
     if ((c == 0xE0 && at[1] < 0xA0) || (c == 0xED && at[1] > 0x9F) || (c == 0xF0 && at[1] < 0x90) ||
         (c == 0xF4 && at[1] > 0x8F))
         return 0;
@@ -94,8 +94,8 @@ struct nb_string nb_utf8_cut(struct nb_string s, size_t most)
 {
     if (s.length <= most)
         return s;
-    /* A sequence has at most three bytes behind its first: where there are more, nothing is whole.
-     */
+    /* A character has at most three bytes after its first one: if there are more, the text is not
+     * valid, and may be cut anywhere. */
     for (size_t back = 0; back <= most && back < NB_UTF8_MOST; back++)
         if (!nb_utf8_is_continuation((unsigned char)s.bytes[most - back]))
             return (struct nb_string){s.bytes, most - back};

@@ -25,7 +25,7 @@ static inline struct nb_string nb_string_of(const char *text)
     return (struct nb_string){text, text == NULL ? 0 : strlen(text)};
 }
 
-/* The text behind the first `count` bytes; `count` is at most the length. */
+/* The rest of the text after its first `count` bytes; `count` is at most the length. */
 static inline struct nb_string nb_string_from(struct nb_string s, size_t count)
 {
     return count == 0 ? s : (struct nb_string){s.bytes + count, s.length - count};
@@ -67,8 +67,8 @@ static inline bool nb_string_starts_nocase(struct nb_string s, const char *prefi
     return s.length >= length && nb_string_has_nocase(s.bytes, prefix, length);
 }
 
-/* Whether a character is in `set` (a C string); NUL is in none. For a literal this compiles to one
- * comparison a character, without a call. */
+/* Whether a character is in `set` (a C string); NUL is in no set. If `set` is a literal, this
+ * compiles to one comparison for each of its characters, without a call. */
 static inline bool nb_string_is_one_of(char c, const char *set)
 {
     for (; *set != '\0'; set++)
@@ -77,10 +77,11 @@ static inline bool nb_string_is_one_of(char c, const char *set)
     return false;
 }
 
-/* Order of two texts by their bytes, a prefix before the longer text: negative, 0 or positive. */
+/* Compares two texts by their bytes; a prefix comes before the longer text. Returns a negative
+ * number, 0 or a positive number. */
 int nb_string_compare(struct nb_string a, struct nb_string b);
-/* The text with a NUL byte behind it, the caller's to free; NULL: out of memory. strndup would not
- * do: at the end of a mapped file it may look for a NUL byte behind the text. */
+/* Returns a copy of the text with a NUL byte behind it, which the caller frees; NULL: out of
+ * memory. strndup would not do: at the end of a mapped file it may read beyond the text. */
 char *nb_string_copy(struct nb_string s);
 
 /* The text without the bytes of `set` (a C string) at its beginning, or at its end. */
@@ -115,13 +116,13 @@ static inline bool nb_ascii_is_space(int c)
     return c == ' ' || (unsigned)c - '\t' < 5;
 }
 
-/* Capitals as small letters, other bytes as they are. */
+/* Returns a capital as a small letter, and any other byte unchanged. */
 static inline char nb_ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Small letters as capitals, other bytes as they are. */
+/* Returns a small letter as a capital, and any other byte unchanged. */
 static inline char nb_ascii_upper(char c)
 {
     return c >= 'a' && c <= 'z' ? (char)(c & ~0x20) : c;
@@ -131,7 +132,7 @@ static inline char nb_ascii_upper(char c)
  * functions; any thread. */
 enum { NB_UTF8_MOST = 4 }; /* bytes of one character */
 
-/* Whether a byte is the second or a later one of a sequence. */
+/* Whether a byte is the second or a later byte of a character. */
 static inline bool nb_utf8_is_continuation(unsigned char byte)
 {
     return (byte & 0xC0) == 0x80;
@@ -159,14 +160,15 @@ static inline const unsigned char *nb_utf8_ascii_end(const unsigned char *at,
     return at;
 }
 
-/* The bytes of the character at `at`, which is before `end`; 0 when it is not well formed. */
+/* The number of bytes of the character at `at`, which is before `end`; 0 if it is not well formed.
+ */
 size_t nb_utf8_sequence(const unsigned char *at, const unsigned char *end);
 
 /* Whether all of a text is well formed. */
 bool nb_utf8_is_valid(struct nb_string s);
 
-/* The bytes of the control character at `at`, which is before `end`: C0, DEL, or C1, which takes
- * two bytes. 0 when it is none. */
+/* The number of bytes of the control character at `at`, which is before `end`: 1 for C0 and DEL, 2
+ * for C1; 0 if the character there is no control character. */
 size_t nb_utf8_control(const unsigned char *at, const unsigned char *end);
 /* Whether `s` has a control character anywhere. */
 bool nb_utf8_has_control(struct nb_string s);
@@ -200,30 +202,30 @@ static inline unsigned nb_utf8_encode(uint32_t c, unsigned char *to)
     return 4;
 }
 
-/* Lines of text, as mail has them: they end with LF or CRLF, the last one perhaps with neither.
- * Pure functions; any thread. */
+/* Lines of text as in mail: each ends with LF or CRLF; the last one may have no line end. Pure
+ * functions; any thread. */
 
-/* The first byte behind the line at `line`, and behind its line end; `end` for the last line. */
+/* The first byte after the line at `line` and its line end; `end` for the last line. */
 static inline const char *nb_lines_next(const char *line, const char *end)
 {
     const char *newline = line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;
     return newline != NULL ? newline + 1 : end;
 }
 
-/* Whether there is an empty line at `line`: nothing but a line end. */
+/* Whether the line at `line` is empty: it has only a line end. */
 static inline bool nb_lines_is_empty(const char *line, const char *end)
 {
     return line < end && (*line == '\n' || (*line == '\r' && end - line > 1 && line[1] == '\n'));
 }
 
-/* Whether the line at `line` begins as the separator of an mbox does, "From " (RFC 4155). */
+/* Whether the line at `line` begins like the separator of an mbox, "From " (RFC 4155). */
 static inline bool nb_lines_is_separator(const char *line, const char *end)
 {
     return end - line >= 5 && memcmp(line, "From ", 5) == 0;
 }
 
-/* The bytes of the separator line at the beginning of a mail, line end included; 0 if there is
- * none. Some programs leave it there when they take a mail out of an mbox. */
+/* The length of the separator line at the beginning of a mail, with its line end; 0 if there is
+ * none. Some programs leave that line there when they extract a mail from an mbox. */
 static inline size_t nb_lines_separator(struct nb_string mail)
 {
     const char *end = mail.bytes + mail.length;
@@ -233,8 +235,9 @@ static inline size_t nb_lines_separator(struct nb_string mail)
     return next[-1] == '\n' ? (size_t)(next - mail.bytes) : 0;
 }
 
-/* The size limit of one mail. Every entrance applies it: the daemon as the default of [server]
- * body_bytes (option_table.c), also for mail software, and bayesc for the mails that it reads. */
+/* The size limit of one mail. The daemon applies it as the default of [server] body_bytes
+ * (option_table.c), also to mails from mail software; bayesc applies it to the mails that it reads.
+ */
 enum { NB_MAIL_BYTES = 64 * 1024 * 1024 };
 
 #endif

@@ -17,8 +17,9 @@ static void require(int rc, const char *what)
     abort();
 }
 
-/* Locks are held for a few microseconds, the pass over a document's features. A thread that sleeps
- * for one wakes up 15 us later, or more: so it tries again for about as long as a lock is held. */
+/* How often a thread tries to take a lock before it sleeps. Locks are held for a few microseconds,
+ * during a pass over a document's features. A thread that sleeps wakes up 15 us later or more, so
+ * it first tries again for about as long as a lock is held. */
 enum { TRIES = 200 };
 
 static inline void pause_a_moment(void)
@@ -59,16 +60,16 @@ enum { MOST = 3 };
 
 struct nb_helpers {
     const char *name;
-    pthread_t threads[MOST]; /* the caller's */
-    unsigned started;        /* likewise */
-    bool has_tried;          /* to start them; likewise */
-    pthread_mutex_t lock;    /* of all that follows */
+    pthread_t threads[MOST]; /* used only by the caller, like the next two members */
+    unsigned started;        /* number of threads */
+    bool has_tried;          /* to start threads */
+    pthread_mutex_t lock;    /* guards the members below */
     pthread_cond_t filled, finished;
     bool ends;
     nb_helpers_round *round;
     void *user;
-    size_t count, next; /* rounds of the loop; those from `next` on nobody has taken */
-    size_t done;
+    size_t count, next; /* number of rounds; the first round that no thread has taken */
+    size_t done;        /* number of finished rounds */
 };
 
 struct nb_helpers *nb_helpers_new(const char *name)
@@ -101,7 +102,8 @@ void nb_helpers_free(struct nb_helpers **helpers)
     free(h);
 }
 
-/* Makes rounds until all are taken, with the lock held. */
+/* Takes and runs rounds until all are taken. Called with the lock held; releases it during each
+ * round. */
 static void make_rounds(struct nb_helpers *h)
 {
     while (h->next < h->count) {

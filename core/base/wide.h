@@ -26,7 +26,7 @@ static inline struct nb_wide nb_wide_subtract(struct nb_wide a, struct nb_wide b
     return (struct nb_wide){a.low - b.low, a.high - b.high - (a.low < b.low)};
 }
 
-/* The full product, by halves as in long multiplication: none of the sums below passes 2^128. */
+/* Returns the full product, by halves as in long multiplication: no sum below reaches 2^128. */
 static inline struct nb_wide nb_wide_product(nb_uint128 a, nb_uint128 b)
 {
     nb_uint128 a0 = (uint64_t)a, a1 = a >> 64, b0 = (uint64_t)b, b1 = b >> 64;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Offsets in the head of a page, and in the head of an overflow page (PAGES_AT). */
+/* Offsets in the head of a page (PAGES_AT: of an overflow page), and in a node. */
 enum { KIND_AT = 10, LOWER_AT = 12, UPPER_AT = 14, PAGES_AT = 12 };
 enum { NODE_FLAGS_AT = 4, NODE_KEY_SIZE_AT = 6, NODE_HEADER = 8 };
 
