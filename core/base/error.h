@@ -3,9 +3,8 @@
  * Error codes and their messages. Any thread; an nb_error belongs to its caller.
  *
  * Functions that can fail return 0 or one of the negative codes below. Many have an optional last
- * argument `struct nb_error *`, which may be NULL; the function that finds the fault fills it.
- * Libraries
- * (core, tokenizer, config) never log and never exit.
+ * argument `struct nb_error *`, which may be NULL; the function that finds the fault fills it. The
+ * libraries (core, tokenizer, config) never log and never exit.
  */
 #ifndef NB_CORE_BASE_ERROR_H
 #define NB_CORE_BASE_ERROR_H

@@ -30,8 +30,8 @@ static inline struct nb_random nb_random_of(uint64_t a, uint64_t b)
     return random;
 }
 
-/* Returns a number from 0 to n - 1; n is above 0 and below 2^32. The frequencies of two numbers
- * differ by at most 1 in 2^32 draws. */
+/* Returns a number from 0 to n - 1; n is above 0 and below 2^32. The probabilities of any two
+ * numbers differ by at most 2^-32. */
 static inline uint64_t nb_random_below(struct nb_random *random, uint64_t n)
 {
     assert(n > 0 && n <= UINT32_MAX);

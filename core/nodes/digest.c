@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The digest is a sum of hashes, so that it does not depend on the order of rows. Each has 128
- * bits, and hashes bytes that begin with a kind.
+ * The digest is a sum of hashes, so that it does not depend on the order of rows. Each hash has 128
+ * bits and covers bytes that begin with a kind.
  */
 #include "core/nodes/digest.h"
 
@@ -24,7 +24,7 @@
 
 enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
 
-/* The kinds of things that are hashed. */
+/* The kinds of items that are hashed. */
 enum kind {
     KIND_STORE = 1,
     KIND_MODEL,
@@ -41,11 +41,11 @@ struct summing {
     struct nb_digest *digest;
     unsigned stream;
     uint64_t want;
-    uint64_t most, until; /* nanoseconds that it may take; the time at which they end */
+    uint64_t most, until; /* nanoseconds that the digest may take; when they are over */
     uint64_t items;
     nb_uint128 sum;
     struct nb_live *live; /* the present model */
-    uint64_t first_entry; /* its first entry */
+    uint64_t first_entry; /* number of its first entry */
     struct nb_buffer bytes;
     struct nb_rows rows;
     struct nb_cell *cells;
@@ -69,7 +69,8 @@ static bool is_late(const struct summing *s)
     return nb_clock_monotonic() > s->until;
 }
 
-/* Also fails when the time is over; digest_task distinguishes this from a lack of memory. */
+/* Adds the hash of an item. Returns NB_NO_MEMORY also when the time is over; digest_task
+ * distinguishes the two. */
 static int add(struct summing *s, const struct nb_packer *w)
 {
     if (++s->items % ITEMS_UNTIMED == 0 && is_late(s))
@@ -122,7 +123,7 @@ static int add_counts(struct summing *s)
     return rc;
 }
 
-/* Returns the hash of a bag, by ids; it is a sum, too. */
+/* Returns the hash of a bag: a sum of hashes of its ids and counts. */
 static uint64_t hash_of_bag(const struct summing *s)
 {
     uint64_t sum = 0;
@@ -166,7 +167,7 @@ static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
 static int add_waiting(void *user, struct nb_string key, struct nb_string value,
                        struct nb_error *error)
 {
-    size_t number = sizeof(uint32_t); /* of the model: the store's own */
+    size_t number = sizeof(uint32_t); /* the model's number, which differs between stores */
     const struct nb_string id = {key.bytes + number, key.length - number};
     return add_stored(user, KIND_WAITING, id, value, error);
 }
@@ -224,7 +225,7 @@ static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
 static int add_named(void *user, struct nb_string key, struct nb_string value,
                      struct nb_error *error)
 {
-    const char *slash = memrchr(key.bytes, '/', key.length); /* the name has none */
+    const char *slash = memrchr(key.bytes, '/', key.length); /* a name has no slash */
     struct nb_string name =
         nb_string_from(key, slash == NULL ? 0 : (size_t)(slash + 1 - key.bytes));
     return is_in_stream(user, name) ? add_stored(user, KIND_NAMED, key, value, error) : 0;
@@ -258,7 +259,7 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
         rc = nb_error_no_memory(error);
     while (rc == 0 && more)
         rc = add_some(s, &after, &more, &view, error);
-    if (rc == 0) /* what the store has besides models */
+    if (rc == 0) /* the store's data besides models */
         rc = nb_named_scan(&view, add_named, s, error);
     if (rc == 0)
         rc = nb_message_walk(&view, NB_KEPT_PART, s->stream, 0, add_part, s, error);

@@ -20,16 +20,16 @@
 
 enum {
     NOTE_MOST = 1024, /* bytes of the options of an undo */
-    FEATURE_BYTES = 9 /* at least */
+    FEATURE_BYTES = 9 /* least bytes of a written feature */
 };
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/* Writes members, or reads them: so their order is said once. */
+/* Writes members or reads them, so that one list gives their order for both. */
 struct coder {
-    struct nb_packer *w; /* NULL: reads */
+    struct nb_packer *w; /* NULL: members are read */
     struct nb_unpacker *u;
-    int code; /* NB_NO_MEMORY in `u` */
+    int code; /* NB_NO_MEMORY while reading, else 0 */
 };
 
 static uint64_t number(struct coder *k, uint64_t value, uint64_t most)
@@ -108,9 +108,9 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts by the first halves of ids first: below a field ids are hashes, so this orders nearly all.
- * The others, which can be many for numbers of attributes, are sorted among themselves. `order` has
- * room for twice as many. */
+/* Sorts features by the upper halves of their ids first. Within a field ids are hashes, so this
+ * orders nearly all features. Features with the same upper half, which can be many for numbers of
+ * attributes, are then sorted among themselves. `order` has room for 2 * `size` elements. */
 static void sort_features(const struct feature *from, struct feature *to, size_t size,
                           struct nb_row_count *order)
 {
@@ -127,8 +127,8 @@ static void sort_features(const struct feature *from, struct feature *to, size_t
     }
 }
 
-/* A feature that no document has on this node may be new to the others, too, so it carries its
- * text. */
+/* Writes the features. A feature that no document of this node has may be new to the other nodes,
+ * too, so it carries its text. */
 static void write_features(struct nb_packer *w, const struct nb_submitted *c)
 {
     size_t size = 0, most = nb_submitted_size(c) + 1;
@@ -199,8 +199,8 @@ static int check_version(struct nb_unpacker *u, const char *what, unsigned here,
                         there, what, here);
 }
 
-/* The features are the rest of the message. Rows differ between nodes: the writer looks all of them
- * up. */
+/* Reads the features, which are the rest of the message. The writer looks up their rows, which
+ * differ between nodes. */
 static int read_features(struct nb_unpacker *u, struct nb_submitted *c, struct nb_error *error)
 {
     uint64_t count = nb_unpack_bounded(u, (uint64_t)(u->end - u->at) / FEATURE_BYTES), before = 0;
@@ -301,7 +301,8 @@ int nb_operation_check(struct nb_string written, struct nb_error *error)
 
 /* ---- changes of batches ---------------------------------------------------------------------- */
 
-/* Only a change that learns a document creates a model. */
+/* Returns the member `creates` of struct nb_relayed. Only a change that learns a document creates a
+ * model. */
 static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *c)
 {
     bool may = !c->untrain && !c->quarantined && !c->is_label && !c->is_note && !c->is_refit &&
@@ -314,7 +315,7 @@ static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *
     return preset;
 }
 
-/* 0: the model is not stored yet. */
+/* Sets *first_entry to the number of the model's first entry; 0: the model is not stored yet. */
 static int first_entry_of(const struct nb_batch *batch, uint64_t *first_entry,
                           struct nb_error *error)
 {
@@ -344,7 +345,7 @@ int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_
                                                 .model = nb_buffer_string(&batch->name),
                                                 .source = nb_buffer_string(&c->source)},
                              .change = *c};
-    o.change.is_label = c->is_label && !c->is_recalled; /* which gives the time */
+    o.change.is_label = c->is_label && !c->is_recalled; /* if recalled, set when it is applied */
     o.change.relayed = (struct nb_relayed){
         .time = time, .first_entry = first_entry, .creates = creates(batch, c), .last = last};
     return nb_operation_write(&o, out) == 0 ? 0 : nb_error_no_memory(error);

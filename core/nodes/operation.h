@@ -13,17 +13,17 @@
  *     1 byte   version of what applying does (NB_APPLY_VERSION)
  *     1 byte   kind, enum nb_relayed_change_kind
  *
- * Members follow as operation.c lists them, numbers as varints and texts as strings: those of all
- * operations, then those of changes of documents or of changes of models. A change of a document
- * goes on with a varint, the number of its features, of which each has, in ascending
+ * The members follow, as operation.c lists them, numbers as varints and texts as strings: first the
+ * members of all operations, then those of changes of documents or of models. A change of a
+ * document goes on with the number of its features (a varint), and for each feature, in ascending
  * order of ids,
  *
  *     8 bytes  id
- *     varint   twice its count, and 1 more if its text follows
+ *     varint   twice its count, plus 1 if its text follows
  *     string   text
  *
- * Ids are hashes, so writing differences would save no bytes. A text is sent if the sender's store
- * does not have it; a receiver stores the texts of features that are new to it.
+ * Ids are hashes, so differences of ids would save no bytes. A text is sent if the feature is new
+ * to the sender's store; a receiver stores the texts of features that are new to it.
  */
 #ifndef NB_CORE_NODES_OPERATION_H
 #define NB_CORE_NODES_OPERATION_H
@@ -50,36 +50,37 @@ enum {
     NB_MESSAGE_ID_MOST = 40      /* bytes of the id of a message, with a NUL */
 };
 
-/* A value. The members of a change are as in a batch (core/writer/batch.h); of its
- * `relayed` only time, first_entry, creates and last are used. Changes of a model have
- * `relayed.time`, too. All texts of a change of a model are borrowed. */
+/* An operation as a value. The members of `change` are as in a batch (core/writer/batch.h); of its
+ * member `relayed` only time, first_entry, creates and last are used. Changes of a model use
+ * change.relayed.time, too. All texts of a change of a model are borrowed. */
 struct nb_operation {
-    struct nb_relayed_change relayed_change; /* `kind`, `model`, `source`: of all kinds */
+    struct nb_relayed_change relayed_change; /* all kinds use `kind`, `model` and `source` */
     struct nb_submitted change;
 };
 
 /* Appends the operation. Returns 0 or NB_NO_MEMORY. */
 int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out);
-/* Reads an operation and checks the bounds of every member: names, labels, ids and sources are what
- * a client may send, features are distinct, and all are in the change's `others`. The caller frees
- * it in all cases. NB_VERSION: the version of the format, the tokenizer or of applying is another
- * one, or the kind is unknown; the text says which. NB_CORRUPT: the bytes are no operation. Else 0
- * or NB_NO_MEMORY. */
+/* Reads an operation and checks the bounds of every member: names, labels, ids and sources are ones
+ * that a client may send, and features are distinct; all features go to the change's `others`. The
+ * caller deinits `operation` in any case. Returns 0, NB_NO_MEMORY, NB_CORRUPT (the bytes are no
+ * operation) or NB_VERSION (the version of the format, of the tokenizer or of applying differs, or
+ * the kind is unknown; the text says which). */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);
 
 /* Checks that a written operation has at most NB_OPERATION_MOST bytes; else NB_TOO_LARGE. */
 int nb_operation_check(struct nb_string written, struct nb_error *error);
-/* Writes the change of the batch with this index as an operation. `last`: the condition of
- * nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store. */
+/* Writes the change with this index in the batch as an operation. `last`: the condition `last` of
+ * struct nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store.
+ */
 int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
                               uint64_t last, struct nb_buffer *out, struct nb_error *error);
 
-/* Writes an id of a message: a letter, a number that tells who made it, and one that is its own.
- * Letters: n, a running node; q, a queue. */
+/* Writes the id of a message: a letter, the number `of` of the sender, and the message's own
+ * number. Letters: n, the sender is a running node; q, a queue. */
 void nb_message_id(char letter, uint64_t of, uint64_t number, char id[NB_MESSAGE_ID_MOST]);
-/* Reads such an id. Returns false if it is none of this letter. */
+/* Reads an id of a message. Returns false if it is no id with this letter. */
 bool nb_message_id_read(struct nb_string id, char letter, uint64_t *of, uint64_t *number);
 
 #endif

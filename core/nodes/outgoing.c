@@ -16,33 +16,33 @@
 enum {
     LOOK_NANOSECONDS = 1000000,
     TAKEN_MOST = 256,      /* messages that are taken at once */
-    TAKEN_BYTES = 4 << 20, /* and their bytes, without the last */
+    TAKEN_BYTES = 4 << 20, /* bytes of these messages without the last one */
     WAITING_BYTES = 256 << 20,
 };
 
-/* A batch whose changes wait. */
+/* A batch whose changes wait for their answers. */
 struct sent {
-    struct nb_batch *batch; /* the client's */
+    struct nb_batch *batch; /* of the client */
     void (*done)(struct nb_batch *, void *);
     void *user;
     size_t left; /* changes without an answer */
 };
 
-/* A change of a model; its client's thread waits. */
+/* A change of a model, for which the client's thread waits. */
 struct asked {
     bool is_done;
     struct nb_relayed_change_done done;
-    struct nb_error why; /* code not 0: it failed */
+    struct nb_error why; /* code not 0: why the change failed */
 };
 
 /* A message of this node, until it is answered. */
 struct nb_awaited {
     char id[NB_MESSAGE_ID_MOST];
-    struct nb_buffer message; /* empty: it is sent */
-    uint64_t until;           /* nb_clock_monotonic */
-    struct sent *sent;        /* of a change, with ... */
-    size_t index;             /* ... its place in the batch; */
-    struct asked *asked;      /* or of a change of a model; neither: nobody waits for it */
+    struct nb_buffer message; /* empty once the message is sent */
+    uint64_t until;           /* end of the client's patience, nb_clock_monotonic */
+    struct sent *sent;        /* for a change of a document: its batch, and ... */
+    size_t index;             /* ... its index in the batch; else NULL */
+    struct asked *asked;      /* for a change of a model; else NULL. Both NULL: no client waits */
 };
 
 /* ---- messages that wait; call with the lock held --------------------------------------------- */
@@ -67,7 +67,7 @@ static void drop(struct nb_replica *r, struct nb_awaited **slot)
         r->first++;
 }
 
-/* Returns where the message with this id is, or NULL. */
+/* Returns the slot of the message with this id, or NULL. */
 static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
 {
     uint64_t instance, number;
@@ -78,8 +78,8 @@ static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
     return *slot != NULL && nb_string_equals(id, (*slot)->id) ? slot : NULL;
 }
 
-/* Notes that one change of the batch has its answer. Returns the batch's record if it was the last
- * change; the caller then ends the record, without the lock. */
+/* Notes that one change of the batch has its answer. If it was the last one, returns `sent`: the
+ * caller then ends the batch, without the lock. Else returns NULL. */
 static struct sent *count_down(struct sent *sent)
 {
     assert(sent->left > 0);
@@ -119,7 +119,7 @@ static void refuse(struct nb_receipt *receipt, const struct nb_error *why)
     receipt->error = *why;
 }
 
-/* Replaces the client's change by the applied one, whose receipt has its outcome. The data that it
+/* Replaces the client's change by the applied one, whose receipt has the outcome. Data that it
  * borrows from the model live as long as the client's batch. */
 static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
 {
@@ -174,7 +174,7 @@ void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct 
     end_batch(ended);
 }
 
-/* Messages wait equally long, so that the first one is the first whose time is over. */
+/* All messages may wait equally long, so the time of the first one ends first. */
 void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const char *why)
 {
     struct nb_error stopping;
@@ -226,7 +226,8 @@ size_t nb_replica_take(struct nb_replica *r, nb_queue_visit *visit, void *user)
     return r->taken;
 }
 
-/* What was queued waits no longer when this node has it, since the database could lose it. */
+/* Messages of the queue are dropped there only when they were delivered to this node, because the
+ * database could still lose them. */
 void nb_replica_sent(struct nb_replica *r, size_t delivered)
 {
     if (r->is_taken_queued) {
@@ -246,7 +247,8 @@ void nb_replica_sent(struct nb_replica *r, size_t delivered)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Takes the bytes of a message to publish, with an id, or (NULL) one of its own. */
+/* Adds a message to those that wait to be published, and takes over its bytes. With `id` NULL the
+ * message gets a new id of this replica. */
 static int publish(struct nb_replica *r, const char *id, struct nb_buffer *message,
                    struct nb_awaited given, struct nb_error *error)
 {
@@ -278,7 +280,7 @@ static int publish(struct nb_replica *r, const char *id, struct nb_buffer *messa
 
 /* ---- requests to this node ------------------------------------------------------------------- */
 
-/* Whether changes have to wait in the queue, or behind it. */
+/* Whether new changes of documents go to the queue. */
 static bool is_queued(struct nb_replica *r)
 {
     int stream = atomic_load(&r->stream);
@@ -286,7 +288,7 @@ static bool is_queued(struct nb_replica *r)
            nb_queue_takes(r->settings.queue, r->settings.stream, stream == NB_REPLICA_THERE);
 }
 
-/* Publishes one change of a batch; on failure its receipt says why. */
+/* Publishes one change of a batch; after a failure its receipt says why. */
 static void submit_one(struct nb_replica *r, struct sent *sent, size_t index, int64_t now)
 {
     struct nb_buffer message = {0};
@@ -316,7 +318,7 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
     int64_t now = nb_clock_now();
     if (sent == NULL)
         return nb_error_no_memory(error);
-    /* One more than the changes: the batch stays here until all of them are published. */
+    /* Counts one more than the changes, so that the batch does not end before all are published. */
     *sent = (struct sent){batch, done, done_user, batch->size + 1};
     for (size_t i = 0; i < batch->size; i++)
         submit_one(r, sent, i, now);
@@ -340,7 +342,7 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     struct asked asked = {.is_done = false};
     struct nb_buffer message = {0};
     struct nb_operation o = operation_of(relayed_change);
-    if (is_queued(r)) /* the request would overtake them */
+    if (is_queued(r)) /* the request would overtake the queued changes */
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, or changes are queued that were asked "
                             "for before: send this one again later");
@@ -351,7 +353,7 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     if (rc != 0)
         return rc;
     pthread_mutex_lock(&r->lock);
-    while (!asked.is_done) /* the follower ends the wait at the latest (nb_replica_tick) */
+    while (!asked.is_done) /* at the latest nb_replica_tick ends the wait */
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
     if (asked.why.code != 0)
@@ -360,8 +362,8 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
     return 0;
 }
 
-/* Waits until the follower has read the stream to its end, and all that it has there is applied:
- * that is every change that a node has confirmed. */
+/* Waits until the follower has read the stream to its end, and this node has applied all its
+ * messages: then it has every change that any node has confirmed. */
 static int catch_up(void *user, struct nb_error *error)
 {
     struct nb_replica *r = user;
@@ -377,7 +379,7 @@ static int catch_up(void *user, struct nb_error *error)
         }
         if (is_answered && atomic_load(&r->place->applied) >= last)
             return 0;
-        (void)nanosleep(&pause, NULL); /* it may wake early */
+        (void)nanosleep(&pause, NULL); /* may return early */
     }
     return nb_error_set(error, NB_STOPPING, "%s: send this one again later",
                         is_answered ? "this node does not have all changes of the others yet"
@@ -394,7 +396,7 @@ static bool lacks(void *user)
 
 /* ---- changes that the writer finds due ------------------------------------------------------- */
 
-/* Proposes a message; if it is not published now, it is found due again. */
+/* Proposes a message. If it cannot be published now, the writer will find it due again. */
 static void propose_message(struct nb_replica *r, struct nb_string name, uint64_t kind, uint64_t of,
                             int64_t same_for, struct nb_buffer *message)
 {

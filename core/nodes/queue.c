@@ -14,7 +14,7 @@
 #include "core/model/live/stream_states.h"
 #include "core/nodes/operation.h"
 
-/* Some entries. */
+/* A number of entries and their bytes. */
 struct amount {
     uint64_t entries, bytes;
 };
@@ -23,20 +23,20 @@ struct nb_queue {
     struct nb_engine *engine;
     struct nb_queue_limits limits;
     bool is_used;
-    uint64_t identity;                    /* a new one at each start */
-    uint64_t next;                        /* number; the writer's */
-    struct amount taken[NB_STREAMS_MOST]; /* the first of each line; its follower's */
+    uint64_t identity;                    /* a new random number at each start */
+    uint64_t next;                        /* number of the next entry; for the writer only */
+    struct amount taken[NB_STREAMS_MOST]; /* taken last from each line; for its follower only */
     pthread_mutex_t lock;                 /* guards the members below */
     uint64_t refused;
     struct nb_error why;
     struct amount all;
     uint64_t entries[NB_STREAMS_MOST];
-    uint64_t published[NB_STREAMS_MOST]; /* whose entries were taken last */
+    uint64_t published[NB_STREAMS_MOST]; /* identity of the queue whose entries were taken last */
 };
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-/* Counts entries that came (`sign` 1) or went (-1). With the lock held. */
+/* Counts entries that were added (`sign` 1) or dropped (-1). With the lock held. */
 static void count(struct nb_queue *q, unsigned which, int sign, struct amount some)
 {
     q->entries[which] += (uint64_t)sign * some.entries;
@@ -46,7 +46,7 @@ static void count(struct nb_queue *q, unsigned which, int sign, struct amount so
 
 struct counting {
     struct amount waiting;
-    uint64_t last; /* number */
+    uint64_t last; /* number of the last entry */
 };
 
 static int count_entry(void *user, const struct nb_traced *one, struct nb_error *error)
@@ -129,8 +129,8 @@ void nb_queue_note(struct nb_queue *q, unsigned which, uint64_t outbox, const st
 
 /* ---- adding entries -------------------------------------------------------------------------- */
 
-/* Changes that the writer finds due need not wait: it finds them again when all earlier changes are
- * applied. */
+/* Whether a change may be queued. Changes that the writer finds due are not: it finds them due
+ * again when all earlier changes are applied. */
 static bool may_wait(const struct nb_submitted *c)
 {
     return c->taken == 0 && c->labelled == 0 && c->released.length == 0 && !c->is_note &&
@@ -146,11 +146,11 @@ static void tell(struct nb_submitted *c)
     c->receipt.truncated = c->truncated;
 }
 
-/* The messages of a batch, in one transaction. */
+/* The messages of a batch, which are stored in one transaction. */
 struct adding {
     struct nb_queue *queue;
     unsigned which;
-    struct nb_buffer *messages; /* of changes that fit into a message */
+    struct nb_buffer *messages; /* of the changes that fit into a message */
     size_t count;
 };
 
@@ -179,7 +179,7 @@ static int add_task(struct nb_engine *engine, void *argument, struct nb_error *e
     uint64_t more = 0;
     for (size_t i = 0; i < a->count; i++)
         more += a->messages[i].length;
-    pthread_mutex_lock(&q->lock); /* others only take from the counts meanwhile */
+    pthread_mutex_lock(&q->lock); /* meanwhile other threads only lower the counts */
     bool is_full =
         q->all.entries + a->count > q->limits.entries || q->all.bytes + more > q->limits.bytes;
     pthread_mutex_unlock(&q->lock);
@@ -197,7 +197,7 @@ static int add_task(struct nb_engine *engine, void *argument, struct nb_error *e
     return 0;
 }
 
-/* Writes the messages; a change that is too large for one gets its answer at once. */
+/* Writes the messages. A change that is too large for a message gets its error at once. */
 static int write_messages(struct nb_batch *batch, struct adding *a, struct nb_error *error)
 {
     int64_t now = nb_clock_now();
@@ -305,18 +305,18 @@ void nb_queue_drop(struct nb_queue *q, unsigned which)
 
 /* ---- entries of another store ---------------------------------------------------------------- */
 
-/* An entry of the new store's trace. */
+/* An entry of the new store's trace, the last messages that it has applied. */
 struct known {
     uint64_t position, checksum, id;
 };
 
 struct handing {
     struct nb_engine *to;
-    struct nb_queue *queue; /* the new store's */
+    struct nb_queue *queue; /* of the new store */
     unsigned stream;
     struct known *known;
     size_t known_count, room;
-    uint64_t agreed;             /* the last position where both have the same */
+    uint64_t agreed;             /* last position at which both traces have the same message */
     const struct nb_traced *one; /* the entry to queue now */
     uint64_t lost, queued;
 };
@@ -365,11 +365,12 @@ static int note_known(void *user, const struct nb_traced *one, struct nb_error *
     return 0;
 }
 
-/* While what is known is in the order of positions, without gaps. */
+/* Sets h->agreed if both traces have this message. h->known must be in the order of positions,
+ * which have no gaps. */
 static int find_agreed(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct handing *h = user;
-    uint64_t at = one->position - h->known[0].position; /* beyond all if it is before them */
+    uint64_t at = one->position - h->known[0].position; /* wraps if the entry is before all */
     (void)error;
     if (at < h->known_count && h->known[at].checksum == one->checksum)
         h->agreed = one->position;
@@ -393,7 +394,8 @@ static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *e
     return hand_one(h, one, error);
 }
 
-/* If the traces have nothing in common, this node was away for long, and has lost nothing. */
+/* Hands over the lost changes of a stream. If the traces have nothing in common, this node was away
+ * for a long time and has lost nothing. */
 static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_error *error)
 {
     h->known_count = 0;
@@ -401,7 +403,7 @@ static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_erro
     int rc = nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, 0, note_known, h, error);
     if (rc != 0 || h->known_count == 0)
         return rc;
-    if (h->known[0].position == 1) /* then the whole stream is known */
+    if (h->known[0].position == 1) /* the trace has the whole stream */
         h->agreed = 0;
     rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, find_agreed, h, error);
     qsort(h->known, h->known_count, sizeof *h->known, by_id);

@@ -2,9 +2,9 @@
  *
  * Applies the operations that the stream delivers. A change of a document becomes a job of the
  * writer, which groups it with its neighbours, while the follower continues. A change of a model
- * waits until all operations before it are applied. If an operation fails for a reason that may
- * pass (a full disk), the writer refuses it and all later ones (nb_stream_states_stage); the stream
- * still has them, and delivers them again.
+ * waits until all operations before it are applied. If an operation fails for a temporary reason
+ * (such as a full disk), the writer refuses it and all later ones (nb_stream_states_stage); the
+ * stream still has them, and delivers them again.
  */
 #include "core/nodes/replica.h"
 
@@ -30,8 +30,8 @@
 #include "core/writer/submit.h"
 
 enum {
-    CARRIED_MOST = 4096,      /* operations that the writer may have */
-    CARRIED_BYTES = 64 << 20, /* and their bytes */
+    CARRIED_MOST = 4096,      /* operations that the writer may have at once */
+    CARRIED_BYTES = 64 << 20, /* bytes of these operations */
     RETRY_NANOSECONDS =
         200000000, /* pause before failed operations are read from the stream again */
 };
@@ -41,8 +41,8 @@ enum {
 /* A change on its way through the writer. */
 struct carried {
     struct nb_replica *replica;
-    struct nb_relayed here; /* borrows from: */
-    struct nb_buffer bytes; /* the message, and behind it its id */
+    struct nb_relayed here; /* borrows from `bytes` */
+    struct nb_buffer bytes; /* the message, followed by its id */
     struct nb_batch *batch;
 };
 
@@ -53,7 +53,7 @@ static void carried_free(struct carried *c)
     free(c);
 }
 
-/* On the writer's thread. */
+/* Called by the writer when it has applied or refused a change. */
 static void on_carried(struct nb_batch *batch, void *user)
 {
     struct carried *c = user;
@@ -79,7 +79,7 @@ static void on_carried(struct nb_batch *batch, void *user)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Waits until the writer has at most `count` operations with `bytes` bytes. */
+/* Waits until the writer has at most `count` operations, of at most `bytes` bytes. */
 static void wait_for_room(struct nb_replica *r, size_t count, size_t bytes)
 {
     pthread_mutex_lock(&r->lock);
@@ -88,7 +88,7 @@ static void wait_for_room(struct nb_replica *r, size_t count, size_t bytes)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Moves the change out of the operation into a batch of its own, for the writer. */
+/* Moves the change from the operation into a new batch for the writer. */
 static int take_change(struct carried *c, struct nb_operation *o, struct nb_error *error)
 {
     struct nb_replica *r = c->replica;
@@ -141,8 +141,8 @@ static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_r
     return 0;
 }
 
-/* Sets `delivered` to the last operation that the writer has staged, which is applied, or refused
- * by all nodes. */
+/* Sets `delivered` to the last operation that the writer has staged: it is applied, or all nodes
+ * refuse it. */
 static int read_staged(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_replica *r = argument;
@@ -161,7 +161,7 @@ int nb_replica_settle(struct nb_replica *r, struct nb_error *error)
         return 0;
     if (nb_writer_run(r->engine, read_staged, r, NULL) == 0)
         r->failure.code = 0;
-    (void)nanosleep(&pause, NULL); /* it may wake early */
+    (void)nanosleep(&pause, NULL); /* may return early */
     return nb_error_set(error, NB_STOPPING, "%s", failure.text);
 }
 
@@ -238,14 +238,14 @@ static int write_nothing(struct nb_engine *engine, struct nb_view *view, void *a
     return 0;
 }
 
-/* A task of the writer: stores the position, if no change has done it. */
+/* A task of the writer: stores the position unless a change has stored it. */
 static int store_position(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     return nb_transaction(engine, 0, write_nothing, argument, error);
 }
 
-/* Runs a change of a model; NULL: only skips the operation, because of `why`. NB_STOPPING: the
- * stream must deliver it again. */
+/* Runs a change of a model; if that is NULL, only skips the operation, because of `why`.
+ * NB_STOPPING: the stream must deliver the operation again. */
 static int run_here(struct nb_replica *r, const struct nb_relayed_change *relayed_change,
                     const struct nb_relayed *here, const struct nb_error *why,
                     struct nb_error *error)
@@ -274,15 +274,15 @@ static int run_here(struct nb_replica *r, const struct nb_relayed_change *relaye
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Nodes compare the digests of their stores (digest.h) to see whether they have learned the same.
- * All take the digest at one position: that of a message which changes nothing and asks for it. All
- * propose such a message at the same times, with the same id; each node that reaches it notes its
- * digest, and the members exchange them. A store that takes too long to read gets no digest, since
- * it applies no changes meanwhile. */
+/* Nodes compare the digests of their stores (digest.h) to check that they have learned the same.
+ * All nodes take the digest at one position: that of a message that changes nothing but requests
+ * it. All nodes propose such a message at the same times, with the same id. Each node that reaches
+ * the message notes its digest, and the nodes exchange the digests. A store that takes too long to
+ * read gets no digest, because it applies no changes meanwhile. */
 
-/* Most nanoseconds for which a digest may hold up changes. */
+/* The longest time in nanoseconds for which a digest may hold up changes. */
 static const uint64_t READ_MOST = UINT64_C(2000000000);
-/* The model's name in the request, since a message needs one. */
+/* The name of the model in the request: a message needs one. */
 static const struct nb_string DIGEST = {"digest", 6};
 
 static void compare_note(struct nb_replica *r, const struct nb_operation *o, uint64_t position)
@@ -292,7 +292,7 @@ static void compare_note(struct nb_replica *r, const struct nb_operation *o, uin
     uint64_t every = (uint64_t)r->settings.compare_every * 1000000, now = nb_clock_monotonic();
     if (every == 0 || o->relayed_change.kind != NB_RELAYED_CHANGE_COMPARE ||
         !nb_string_same(o->relayed_change.model, DIGEST) ||
-        /* a publisher must not keep the nodes busy with digests */
+        /* a node that publishes many requests must not keep the others busy with digests */
         (r->compared_last != 0 && now - r->compared_last < every / 2))
         return;
     r->compared_last = now;
@@ -397,7 +397,7 @@ void nb_replica_note_end(struct nb_replica *r, uint64_t asked)
 {
     atomic_store(&r->answered, asked);
     if (!atomic_load(&r->place->caught_up) && nb_replica_settle(r, NULL) == 0)
-        (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* if it fails, it is tried again */
+        (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* a failure is tried again later */
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -407,13 +407,13 @@ struct joining {
     uint64_t made;
 };
 
-/* On the writer's thread, since all streams share its state. */
+/* Joins the stream on the writer's thread, because all streams share the state. */
 static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct joining *j = argument;
     const struct nb_stream_states *s = &engine->stream_states;
     const struct nb_stream_place *p = &s->places[j->stream];
-    if (!s->is_known && engine->serials.entry > 1) /* entry 1 made the store */
+    if (!s->is_known && engine->serials.entry > 1) /* entry 1 only describes the store */
         return nb_error_set(error, NB_CONFLICT,
                             "the store has changes that no other node has: a node joins with an "
                             "empty store, or with the backup of another node");
@@ -450,7 +450,7 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     r->place = &engine->stream_states.places[settings->stream];
     r->instance = nb_key_random();
     r->relay = nb_outgoing_relay(r);
-    /* All that the stream delivered is written: an earlier replica has waited for it. */
+    /* All delivered messages are written: an earlier replica has waited for that. */
     r->delivered = r->place->staged;
     atomic_store(&r->last, r->delivered.position);
     pthread_mutex_init(&r->lock, NULL);

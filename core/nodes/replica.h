@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A replica makes an engine one of several nodes that share what they learn. It keeps the changes
- * that clients ask for as operations (operation.h) until they are published into a stream for all
+ * that clients request as operations (operation.h) until they are published into a stream for all
  * nodes. The engine's writer applies the delivered operations in the order of the stream, and
- * stores the position in the same transactions. So each operation is applied once, whatever dies
- * when, and a client gets the receipt that a single node would give. With several streams each
- * model is in one of them, by its name, and a node has a replica for each stream that it follows;
- * replicas share only the engine and the queue. How messages travel is the transport's business
- * (server/nodes).
+ * stores the position in the same transactions. So each operation is applied exactly once,
+ * whichever process fails at whatever time, and a client gets the receipt that a single node would
+ * give. If there are several streams, the name of a model decides in which stream it is, and a node
+ * has a replica for each stream that it follows; replicas share only the engine and the queue. The
+ * transport of messages is in server/nodes.
  *
  * Threads: one thread, the follower, calls all functions but nb_replica_new, nb_replica_free and
  * nb_replica_is_shared.
@@ -34,8 +34,8 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
  * daemon stops. The engine has no relay afterwards. */
 void nb_replica_free(struct nb_replica **replica);
 
-/* Whether the store belongs to one of several nodes. To be called before anybody uses the engine.
- */
+/* Whether the store belongs to one of several nodes. To be called before any other use of the
+ * engine. */
 bool nb_replica_is_shared(const struct nb_engine *engine);
 
 /* Follows the stream, which was made at `made`. NB_CONFLICT: the store follows another stream or
@@ -49,21 +49,22 @@ struct nb_delivery {
     struct nb_string id, message;
 };
 
-/* Takes the next message of the stream; skips one that was delivered before. Returns when the
+/* Takes the next message of the stream; skips a message that was delivered before. Returns when the
  * writer has the message, not when it is applied. NB_CORRUPT: the message is no operation; all
- * nodes skip it. NB_VERSION: this node cannot apply it, and must not follow the stream any further.
- * NB_STOPPING: applying failed for a reason that may pass (a full disk), which the text gives; the
- * messages behind `delivered` must be delivered again. */
+ * nodes skip it. NB_VERSION: this node cannot apply it, and must stop following the stream.
+ * NB_STOPPING: applying failed for a temporary reason (such as a full disk), which the text gives;
+ * the messages after `delivered` must be delivered again. */
 int nb_replica_deliver(struct nb_replica *replica, const struct nb_delivery *delivery,
                        struct nb_error *error);
-/* Says that the last delivered message was the end of the stream when `asked` of the replica was
- * read. Notes, once, that the node has caught up. */
+/* Tells the replica that the last delivered message was the end of the stream when the replica's
+ * `asked` had this value. Notes, once, that the node has caught up. */
 void nb_replica_note_end(struct nb_replica *replica, uint64_t asked);
-/* Answers clients that have waited too long, asks for a comparison when it is due, and handles
- * failures for a reason that may pass: then `delivered` goes back to the last applied
- * message, and the later ones must be delivered again. To be called some times a second. */
+/* Answers clients that have waited too long, requests a comparison when it is due, and handles
+ * failures for a temporary reason: then `delivered` goes back to the last applied message, and the
+ * later ones must be delivered again. To be called some times a second. */
 void nb_replica_tick(struct nb_replica *replica);
-/* Waits until all delivered messages are applied. NB_STOPPING: some failed, as above. */
+/* Waits until all delivered messages are applied. NB_STOPPING: some failed for a temporary reason.
+ */
 int nb_replica_settle(struct nb_replica *replica, struct nb_error *error);
 
 #endif

@@ -11,16 +11,16 @@
 #include "core/store/lmdb/lease.h"
 
 enum {
-    PIECE_BYTES = 256 * 1024, /* read in about a millisecond: as long as the writer may wait */
-    MORE = 1                  /* a table has more than the piece takes */
+    PIECE_BYTES = 256 * 1024, /* read in about a millisecond, for which the writer may wait */
+    MORE = 1                  /* the piece is full, and the table has more values */
 };
 
 struct nb_backup {
     struct nb_lease *lease;
-    unsigned table;        /* being read; NB_TABLES: all were read */
+    unsigned table;        /* the present table; NB_TABLES: all were read */
     struct nb_buffer last; /* the last key that was read from it; empty: none */
     uint64_t blocks, values;
-    /* While a piece is made. */
+    /* Used while a piece is written: */
     struct nb_buffer *out;
     size_t limit; /* length of `out` at which the piece ends */
 };
@@ -39,8 +39,8 @@ int nb_backup_begin(struct nb_engine *engine, uint64_t seconds, struct nb_backup
     return rc;
 }
 
-/* Leaves out the number of the format, which a new store has already, and a node's queue, which the
- * node itself publishes. */
+/* Whether a key is left out: the number of the format, which a new store has already, and the queue
+ * of a node, which only that node publishes. */
 static bool is_left_out(const struct nb_backup *backup, struct nb_string key)
 {
     static const char QUEUE[] = "queue";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A backup of the whole store while it serves: one consistent state of all models, with every
- * change that was acknowledged before the backup began, piece by piece (format.h). No model is
- * loaded or locked.
+ * A backup of the whole store while the daemon runs: one consistent state of all models, with every
+ * change that was acknowledged before the backup began. It is written piece by piece (format.h). No
+ * model is loaded or locked.
  *
  * The state is a snapshot of LMDB. While it lasts, LMDB does not reuse the snapshot's pages, so the
  * file grows by about what is written meanwhile. After the backup it reuses them. A backup that
@@ -31,7 +31,7 @@ int nb_backup_begin(struct nb_engine *engine, uint64_t seconds, struct nb_backup
  * NB_CORRUPT (a value is damaged), NB_IO (the snapshot was taken back), NB_NO_MEMORY. */
 int nb_backup_next(struct nb_backup *backup, struct nb_buffer *out, bool *end,
                    struct nb_error *error);
-/* Appends a block that tells the reader why the rest is missing; if memory is short, nothing. */
+/* Appends a block that says why the rest is missing; appends nothing if out of memory. */
 void nb_backup_give_up(struct nb_backup *backup, const struct nb_error *why, struct nb_buffer *out);
 /* Frees the backup and sets *backup to NULL, which it may be already. */
 void nb_backup_end(struct nb_backup **backup);

@@ -11,7 +11,7 @@
 #include "core/base/pack.h"
 
 static const char HEAD[] = "bayesd backup 1\n";
-/* The common beginning of the heads of all versions. */
+/* The beginning that the heads of all versions share. */
 static const char HEAD_OF_ANY[] = "bayesd backup ";
 
 enum { HEAD_BYTES = sizeof HEAD - 1, HEAD_OF_ANY_BYTES = sizeof HEAD_OF_ANY - 1 };

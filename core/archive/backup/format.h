@@ -45,7 +45,7 @@ int nb_backup_put_value(struct nb_buffer *out, struct nb_string key, struct nb_s
 /* Writes length and checksum of the block that begins at `at` and ends with the buffer.
  * NB_TOO_LARGE. */
 int nb_backup_end_block(struct nb_buffer *out, size_t at, uint64_t number, struct nb_error *error);
-/* Append the last block, or the one that replaces it and says why the backup failed. */
+/* Append the last block, or the block that replaces it and says why the backup failed. */
 int nb_backup_put_end(struct nb_buffer *out, uint64_t number, uint64_t values);
 int nb_backup_put_failure(struct nb_buffer *out, uint64_t number, const char *why);
 
@@ -75,7 +75,7 @@ void nb_backup_reader_deinit(struct nb_backup_reader *reader);
  * NB_NO_MEMORY. */
 int nb_backup_read(struct nb_backup_reader *reader, const char *bytes, size_t length,
                    struct nb_error *error);
-/* After the last byte: NB_CORRUPT if the backup was cut off. */
+/* To be called after the last byte. Returns 0, or NB_CORRUPT if the backup was cut off. */
 int nb_backup_read_end(const struct nb_backup_reader *reader, struct nb_error *error);
 
 #endif

@@ -34,7 +34,7 @@ struct copying {
     struct nb_import *import;
     struct nb_dump_totals totals;
     bool has_totals;
-    struct nb_error why; /* error of the import, which the source of the records does not know */
+    struct nb_error why; /* error of the import, which the export does not pass on */
     struct words words;
 };
 
@@ -109,7 +109,8 @@ static int copy_records(struct nb_export *export, struct copying *c, const struc
     return say_why(c, rc, error);
 }
 
-/* `asked`: all nodes make the copy, as this one does; NULL: only this node makes it. */
+/* Makes the copy by an import. `asked`: all nodes make it, like this one; NULL: only this node
+ * does. */
 static int import_all(struct nb_engine *engine, const struct nb_copy *copy,
                       const struct nb_relayed_change *asked, struct nb_export *export,
                       struct nb_error *error)
@@ -167,7 +168,7 @@ enum {
     OTHER_ENTRIES = 20000, /* labels, and features that no document has */
 };
 
-/* The words of a dump keep their grouping and their row numbers. */
+/* Passes words on with the grouping and row numbers of the dump. */
 static int put_run(void *user, const struct nb_dump_words *words)
 {
     struct copying *c = user;
@@ -240,7 +241,7 @@ static int count_parts(struct nb_engine *engine, struct nb_string model, uint64_
     return 0;
 }
 
-/* Lets all nodes make the copy, each from its state at that place in the stream. */
+/* Requests that all nodes make the copy, each from its state at that place in the stream. */
 static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                         struct nb_error *error)
 {
@@ -329,7 +330,7 @@ static int put_below(struct nb_engine *engine, const struct nb_copy *copy, const
     return rc;
 }
 
-/* Refuses before the copy what would be refused after it, as far as that is known. */
+/* Checks before the copy, as far as possible, what would be refused after it. */
 static int check_below(struct nb_engine *engine, const struct nb_copy *copy, const char *prior,
                        uint64_t strength, struct nb_error *error)
 {
@@ -340,8 +341,8 @@ static int check_below(struct nb_engine *engine, const struct nb_copy *copy, con
     return rc;
 }
 
-/* The caller did not ask for a parent or a model named `prior`: an error about them says where they
- * come from. */
+/* Extends an error about the parent or the model named `prior`, which the caller did not request,
+ * by the reason for which they exist. */
 static void name_prior(const struct nb_copy *copy, const char *prior, struct nb_error *error)
 {
     if (error == NULL || (error->code != NB_UNUSABLE && strstr(error->text, prior) == NULL))

@@ -31,16 +31,17 @@ struct nb_copy {
 int nb_model_copy(struct nb_engine *engine, const struct nb_copy *copy, struct nb_error *error);
 
 /* Makes the import of NB_RELAYED_CHANGE_IMPORT, as all nodes do: from its parts
- * (core/archive/dump/parts.h), or as a copy of a model in the same state, whose new model must not
- * exist. On the thread that applies changes. The transaction that makes the model visible deletes
- * the parts; a refusal deletes them, too. Returns as nb_import_commit, or NB_CONFLICT: the import
- * was given up. After a code that passes (nb_error_is_passing) the caller can try again. */
+ * (core/archive/dump/parts.h), or as a copy of a model, which is in the same state on all nodes;
+ * the new model must not exist. On the thread that applies changes. The transaction that makes the
+ * model visible deletes the parts; a refusal deletes them, too. Returns as nb_import_commit, or
+ * NB_CONFLICT: the import was given up. After a temporary error (nb_error_is_passing) the caller
+ * can try again. */
 struct nb_relayed_change;
 struct nb_relayed_change_done;
 int nb_import_shared(struct nb_engine *engine, const struct nb_relayed_change *asked,
                      struct nb_relayed_change_done *done, struct nb_error *error);
 
-/* The suffix that a model's name gets as the name of the model's prior. */
+/* The name of a model's prior is the name of the model with this suffix. */
 #define NB_PRIOR_SUFFIX ".prior"
 
 /* Makes the model `to` with the settings of `from` and without documents. Its parent is a copy of

@@ -86,7 +86,7 @@ static int malformed(struct nb_error *error)
     return nb_error_set(error, NB_INVALID, "a piece of an import does not read back");
 }
 
-/* A number of things that take at least a byte each. */
+/* Reads a number of items. Each takes at least a byte, so a larger number is an error. */
 static size_t count_of(struct nb_unpacker *u)
 {
     return (size_t)nb_unpack_bounded(u, (uint64_t)(u->end - u->at));
@@ -104,7 +104,7 @@ static void take_key(struct nb_unpacker *u, unsigned char key[NB_KEY_BYTES])
         memcpy(key, bytes.bytes, NB_KEY_BYTES);
 }
 
-/* The labels, each with a NUL; the caller frees them and the array, also after a failure. */
+/* Reads the labels, each with a NUL; the caller frees them and the array, also after a failure. */
 static char **read_labels(struct nb_unpacker *u, size_t count)
 {
     char **labels = calloc(count + 1, sizeof *labels);

@@ -42,7 +42,7 @@ struct nb_dump_document {
     const uint32_t *rows; /* ascending */
     const uint32_t *counts;
     size_t size;
-    struct nb_string score; /* as scored before it was learned, stored form; length 0: none */
+    struct nb_string score; /* score before it was learned, stored form; length 0: none */
 };
 /* Totals at the end of a dump. A reader compares them with what it has read, to detect a truncated
  * or damaged dump. */

@@ -7,8 +7,8 @@
  * slow reader does not block it. The export then continues with a later snapshot if no document of
  * the model has changed in between. The ledger is read twice, because the header must say whether
  * all words have texts. Documents come in the order in which they were first learned. The function
- * of a phase returns 0 when the phase is complete, a number above 0 when only the step is complete,
- * or a code.
+ * of a phase returns 0 when the phase is complete, a number above 0 when the step is over before
+ * that, or a code.
  */
 #include "core/archive/dump/export.h"
 
@@ -42,16 +42,16 @@ struct nb_export {
     struct nb_engine *engine;
     struct nb_live *live; /* referenced */
     struct nb_lease *lease;
-    uint64_t deadline; /* nb_clock_monotonic; of all snapshots together */
+    uint64_t deadline; /* nb_clock_monotonic; for all snapshots together */
     bool is_lost;      /* the snapshot was lost, and a later one has another state */
     enum phase phase;
-    uint64_t next;  /* the ledger's entry, or the row, at which a walk continues */
+    uint64_t next;  /* number of the entry, or the row, at which a walk continues */
     size_t arrival; /* index of the next document */
     /* Valid during a step. */
     const struct nb_view *view;
     const struct nb_dump_sink *sink;
-    uint64_t over;  /* end of the step on nb_clock_monotonic ... */
-    bool has_moved; /* ... if it has processed something */
+    uint64_t over;  /* when the step ends, on nb_clock_monotonic, ... */
+    bool has_moved; /* ... provided that it has processed an entry */
     /* Valid during the whole export. */
     struct nb_state_record state;
     struct nb_features_coder *coder;
@@ -61,8 +61,8 @@ struct nb_export {
     char **labels; /* owned, by number */
     size_t label_count, label_room;
     struct nb_rows bag;
-    uint64_t decoded;    /* entry whose features are decoded in the coder */
-    const uint64_t *ids; /* the coder's */
+    uint64_t decoded;    /* number of the entry whose features the coder has decoded */
+    const uint64_t *ids; /* these features; owned by the coder */
     const struct nb_string *texts;
     uint32_t *numbers;               /* owned: number of each row in the dump; NB_NO_ROW: none */
     uint32_t *row_list, *count_list; /* of a document; owned */
@@ -101,8 +101,8 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
                            read_weights, &reading, error);
     if (rc == 0)
         rc = nb_twin_log_load(e->view, e->live->number, &e->state.twin, weights, NULL, error);
-    /* Documents without a label teach nothing: without others, the stored weights are the start
-     * values. */
+    /* Documents without a label teach nothing: if there are no others, the stored weights are the
+     * start values. */
     bool has_learned = e->state.totals.current > e->state.totals.unlabelled ||
                        nb_weights_places(nb_stack_weights_order(weights)) > 0;
     if (rc == 0 && reading.found && has_learned)
@@ -151,7 +151,8 @@ static int damaged(struct nb_error *error, const char *what)
     return nb_error_set(error, NB_CORRUPT, "the store is damaged: %s", what);
 }
 
-/* Called before each entry. False at the first of a step, so that each step makes progress. */
+/* Whether the step is over; called before each entry. False at the first entry of a step, so that
+ * each step makes progress. */
 static bool is_over(struct nb_export *e)
 {
     bool is_over = e->has_moved && nb_clock_monotonic() > e->over;
@@ -251,8 +252,8 @@ static int survey_all(struct nb_export *e, struct nb_error *error)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* A dump has no dropped rows, so the others are renumbered. Their order stays the same, because
- * sums over all words are computed in row order and must not change. */
+/* Renumbers rows, because a dump has no dropped rows. Their order stays the same, because sums over
+ * all words are computed in row order and must not change. */
 static int number_rows(struct nb_export *e, const struct nb_ledger_run *run, struct nb_error *error)
 {
     if ((uint64_t)run->first_row + run->count > e->state.rows)
@@ -361,7 +362,8 @@ enum {
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-/* An incomplete dump must not look complete, because people restore from it. */
+/* Checks the number of documents and ends the dump. An incomplete dump must not look complete,
+ * because people restore models from it. */
 static int dump_end(struct nb_export *e, struct nb_error *error)
 {
     if (e->totals.documents != e->state.totals.current)
@@ -402,8 +404,8 @@ static int is_no_document(void *user, struct nb_entry *entry, struct nb_error *e
                : nb_error_set(error, NB_IO, "the model has changed since the store had to grow");
 }
 
-/* NB_IO unless `view` has the documents that the export began with: only refits may have come
- * since. */
+/* Returns NB_IO unless `view` has the documents with which the export began: only refits may have
+ * come since then. */
 static int check_same(struct nb_export *e, const struct nb_view *view, struct nb_error *error)
 {
     struct nb_string value;
@@ -429,7 +431,7 @@ static int enter_later(struct nb_export *e, struct nb_error *error)
     nb_lease_end(&e->lease);
     e->lease = later;
     rc = nb_lease_enter(e->lease, &e->view, error);
-    bool has_begun = e->state.last > 0; /* before the survey nothing was read */
+    bool has_begun = e->state.last > 0; /* before the survey any snapshot will do */
     if (rc == 0 && has_begun && (rc = check_same(e, e->view, error)) != 0)
         nb_lease_leave(e->lease);
     return rc;

@@ -10,17 +10,17 @@
 
 struct nb_export;
 
-/* One consistent state of a model, exported step by step. One thread at a time. */
+/* An export of one consistent state of a model, step by step. One thread at a time. */
 
 /* Begins an export; no record is written yet. The caller ends it with nb_export_end. Until then,
  * but at most for `seconds`, the store keeps the present state in a snapshot. If the store must
  * grow, it ends the snapshot; the export then continues with a later one, and fails only if a
- * document of the model has changed. Returns 0, NB_NOT_FOUND, NB_UNUSABLE (name), NB_DAMAGED,
- * NB_NO_MEMORY or NB_IO. *export is NULL after a failure. */
+ * document of the model has changed in between. Returns 0, NB_NOT_FOUND, NB_UNUSABLE (a bad name),
+ * NB_DAMAGED, NB_NO_MEMORY or NB_IO. *export is NULL after a failure. */
 int nb_export_begin(struct nb_engine *engine, struct nb_string model, uint64_t seconds,
                     struct nb_export **export, struct nb_error *error);
 
-/* Passes the next records to `sink`: as many as take some milliseconds; the first calls pass none.
+/* Passes the next records to `sink`, for some milliseconds; the first calls pass none.
  * Sets *end to true after sink->end. At the end the dumped documents are compared with the model's
  * totals; if they differ, or other damage is found, the model is marked as damaged, NB_DAMAGED is
  * returned, and sink->end is not called. Other returns: 0, what the sink returns, NB_NO_MEMORY and

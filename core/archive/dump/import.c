@@ -71,8 +71,8 @@ static int check_fresh_id(const struct nb_view *view, const struct nb_change *ch
 
 struct flushing {
     struct nb_import *import;
-    struct nb_ledger_totals totals; /* as before this flush, ... */
-    uint64_t used;                  /* ... and parts.used */
+    struct nb_ledger_totals totals; /* before this flush */
+    uint64_t used;                  /* parts.used before this flush */
     uint64_t last;                  /* number of the newest entry */
 };
 
@@ -135,7 +135,7 @@ struct naming {
     struct nb_live *old;
     struct nb_buffer settings, weights, key;
     bool keeps_fields;              /* the fields of `old` have the same numbers in `import` */
-    struct nb_ledger_totals totals; /* as before the transaction */
+    struct nb_ledger_totals totals; /* before the transaction */
     uint64_t number;                /* number of the entry */
 };
 
@@ -153,8 +153,8 @@ static int write_records(struct nb_engine *engine, struct nb_view *view, struct 
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_ORPHANS, nb_store_key_string(&key), error);
 }
 
-/* Whether all fields of `old` have the same numbers in `live`, by which the values of documents in
- * the quarantine refer to them. False if `old` is damaged. */
+/* Whether all fields of `old` have the same numbers in `live`: values of documents in the
+ * quarantine refer to fields by number. False if `old` is damaged. */
 static bool has_its_fields(struct nb_engine *engine, struct nb_live *old,
                            const struct nb_live *live)
 {
@@ -230,14 +230,14 @@ static int list(struct nb_engine *engine, struct nb_live *live, struct nb_error 
     return rc;
 }
 
-/* Finds the model of the name. If there is none, adds the imported model to the registry before its
- * last transaction, still unsaved, so that a registry that is full is an error before the model is
- * stored. */
+/* Finds the existing model with this name. If there is none, adds the imported model to the
+ * registry before its last transaction, while it is still unsaved, so that a full registry is an
+ * error before the model is stored. */
 static int find_place(struct nb_engine *engine, struct naming *naming, struct nb_error *error)
 {
     struct nb_string name = nb_buffer_string(&naming->import->name);
     int rc;
-    /* A trainer may create a model of the name between the two calls. */
+    /* Another thread may create a model with this name between the two calls. */
     do {
         rc = nb_registry_find(engine, name, true, &naming->old, error);
         if (rc == NB_NOT_FOUND)
@@ -328,7 +328,8 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
     return rc != 0 ? rc : nb_put_orphan(view, import->listed.number, error);
 }
 
-/* Deletes first what an earlier try has left, since it has the same numbers; damaged parts stay. */
+/* Deletes what an earlier try has left before a new try uses the same numbers. Damaged parts stay.
+ */
 static int purge_all(struct nb_engine *engine, struct nb_error *error)
 {
     int rc = 0;
@@ -355,8 +356,8 @@ static int begin_task(struct nb_engine *engine, void *argument, struct nb_error 
 
 static void import_free(struct nb_import *import)
 {
-    /* If the last transaction failed, a trainer may have found the model in the registry before,
-     * and hold a reference. */
+    /* If the last transaction failed, another thread may have found the model in the registry
+     * before that, and hold a reference. */
     nb_registry_release(import->engine, &import->live);
     nb_buffer_deinit(&import->sending.rest);
     nb_buffer_deinit(&import->name);
@@ -410,7 +411,7 @@ int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_
     return rc;
 }
 
-/* Begins an import that all nodes make when all of it was sent. */
+/* Begins an import that all nodes will make when this node has sent all of it. */
 static int begin_sending(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                          struct nb_import **out, struct nb_error *error)
 {

@@ -8,10 +8,10 @@
 #include "core/archive/dump/dump.h"
 #include "core/engine/engine.h"
 
-/* An import under way. It becomes visible with nb_import_commit; after a crash the next start
- * deletes what it has stored. One thread at a time; each call may wait for the disk. After an error
- * the import can only be aborted. NB_INVALID: the record does not fit the records before; the
- * error's text says why. */
+/* An import under way. The model becomes visible with nb_import_commit; after a crash the next
+ * start deletes the data of an unfinished import. One thread at a time; each call may wait for the
+ * disk. After an error the import can only be aborted. NB_INVALID: the record does not fit the
+ * earlier records; the error's text says why. */
 struct nb_import;
 
 /* Begins an import that will create or replace `model`. On success the caller owns *import. */
@@ -27,7 +27,7 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
 void nb_import_only_new(struct nb_import *import);
 /* Completes the import: creates `model`, or replaces it, even if it is damaged. `totals` are those
  * at the end of the dump (NULL: it has none); NB_INVALID if the records differ from them. Errors
- * that concern a parent or a child are those of nb_engine_put_model. Frees the import in any case
+ * about a parent or a child are those of nb_engine_put_model. Frees the import in any case
  * and sets *import to NULL. On success sets *created (false: a model was replaced), and *dropped to
  * the number of changes in the quarantine that could not be kept: all of them, if one is damaged,
  * or if the features of the two models are hashed under different keys. */

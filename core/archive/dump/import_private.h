@@ -19,9 +19,9 @@
 #include "core/stack/weights.h"
 #include "core/writer/upkeep.h"
 
-/* The imported model has a new number from the start. */
+/* An import under way. The imported model has a new number from the start. */
 struct nb_import {
-    struct nb_importing listed; /* in engine->importing */
+    struct nb_importing listed; /* its item in engine->importing */
     struct nb_engine *engine;
     struct nb_buffer name, source;
     struct nb_live *live;  /* NULL until the header was read */
@@ -29,7 +29,7 @@ struct nb_import {
     bool rehash;           /* new ids are made from the texts of features, under the store's key */
     bool only_new;         /* an existing model is not replaced */
     bool has_stack;        /* the dump has weights of a stack */
-    struct nb_slots slots; /* of the dump's twin, by ids under slots_key; empty: used as they are */
+    struct nb_slots slots; /* of the dump's twin, by ids under slots_key; empty: not needed */
     struct nb_key slots_key;
     struct nb_buffer entries; /* changes to append, each preceded by its length */
     struct nb_buffer bytes, features, bag;
@@ -43,14 +43,14 @@ struct nb_import {
     bool created;
     bool is_sent; /* all nodes make the import: this node only sends records, with `sending` */
     struct nb_sending sending;
-    struct nb_import_parts parts; /* of an import that all nodes make together; else none */
-    int64_t time;                 /* of such an import */
+    struct nb_import_parts parts; /* of an import that all nodes make; else empty */
+    int64_t time;                 /* time of such an import */
     uint64_t dropped;             /* changes in the old model's quarantine that could not be kept */
 };
 
-/* Begins an import that this node makes, either alone (`asked` is NULL), or as all nodes do when
- * they are asked for it (NB_RELAYED_CHANGE_IMPORT). Returns as nb_import_begin, or NB_CONFLICT: the
- * import was given up. */
+/* Begins an import that this node makes, either alone (`asked` is NULL) or, like all nodes, for a
+ * request in the stream (`asked`, NB_RELAYED_CHANGE_IMPORT). Returns as nb_import_begin, or
+ * NB_CONFLICT: the import was given up. */
 struct nb_relayed_change;
 int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_string source,
                     const struct nb_relayed_change *asked, struct nb_import **import,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The records of a dump: each is checked, made an entry of the ledger, and applied to the model.
+ * The records of a dump: checks each, turns it into ledger entries, and applies them to the model.
  */
 #include <assert.h>
 #include <math.h>
@@ -64,8 +64,9 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
     return 0;
 }
 
-/* If the dump's twin has learned under another key than the features have here, its slots are kept
- * aside and carried over feature by feature, by their texts (carry). */
+/* Reads the slots of the dump's twin. If the twin learned under another key than that of the
+ * features here, keeps the slots aside; `carry` then copies them feature by feature, by their
+ * texts. */
 static int take_slots(struct nb_import *import, const struct nb_dump_header *header,
                       struct nb_error *error)
 {
@@ -102,9 +103,9 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     bool has_learned = !are_of_start(import, header);
     struct nb_unpacker r = nb_unpacker_of(header->stack.bytes, header->stack.length);
     int rc = nb_stack_weights_read(import->live->published->weights, &r);
-    /* Weights from another program, without the constants that they were fitted for, are trusted
-     * and not fitted again. An example are weights for a list of words, stored as documents: a
-     * refit to these would not suit mails. The twin starts from the scores of the stack. */
+    /* Weights from another program, without the constants for which they were fitted, are trusted
+     * and not fitted again. For example, if a list of words was stored as documents, a refit to
+     * these would not suit mails. The twin starts from the scores of the stack. */
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
     if (rc == 0 && has_learned && nb_weights_places(order) == 0)
         rc = nb_order_set_fingerprint(order,
@@ -116,10 +117,10 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     return take_slots(import, header, error);
 }
 
-/* The key that the model keeps. A dump of another store has another key. The ids of documents stay
- * as they are, so the model keeps that key for them. Ids of features are made again under the
- * store's key, from their texts. Without texts the features keep their ids, and the model the key
- * for them; so does a child of such a model. */
+/* Returns the own key of the model. A dump of another store has another key. Documents keep their
+ * ids, so the model keeps that key for them. Ids of features are computed again under the store's
+ * key, from their texts. Without texts the features keep their ids, too, and the model uses its own
+ * key for features; so does a child of such a model. */
 static struct nb_own_key own_key(struct nb_import *import, const struct nb_dump_header *header)
 {
     struct nb_engine *engine = import->engine;
@@ -171,7 +172,7 @@ static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
     return nb_slots_carry(slots, id, &import->slots, dumped);
 }
 
-/* Whether the text of a number gives its id: a rebuild makes the id from the text again. */
+/* Whether the text of a number gives its id: a rebuild computes the id from the text. */
 static bool text_fits(uint64_t id, struct nb_string text)
 {
     uint64_t number;
@@ -208,7 +209,7 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     return 0;
 }
 
-/* Rows without counts must be stored, too. */
+/* Marks rows as changed, so that those without counts are stored, too. */
 static int mark_rows(struct nb_import *import, uint32_t first, uint32_t count)
 {
     import->rows.size = 0;
@@ -299,7 +300,8 @@ static int check_score(const struct nb_import *import, struct nb_string stored,
     return nb_error_set(error, NB_INVALID, "a document's score does not read back");
 }
 
-/* A document keeps its own source; if it has none, it gets that of the import. */
+/* Collects the change of a document. It keeps its own source; if it has none, it gets that of the
+ * import. */
 static int collect_document(struct nb_import *import, struct nb_change *change,
                             struct nb_string source, struct nb_error *error)
 {

@@ -20,7 +20,7 @@
 static_assert(NB_PART_ENTRIES < 1 << NB_SERIALS_ENTRY_BITS, "numbers of one position");
 
 enum { PAGE_BYTES = 8192 };
-static const int64_t PATIENCE = INT64_C(86400000); /* milliseconds */
+static const int64_t PATIENCE = INT64_C(86400000); /* milliseconds until parts are dropped: a day */
 
 bool nb_import_is_id(struct nb_string id)
 {
@@ -32,8 +32,8 @@ bool nb_import_is_id(struct nb_string id)
 
 struct finding {
     struct nb_import_parts *parts;
-    struct nb_string id; /* empty: of any import, ... */
-    int64_t before;      /* ... if the part is older */
+    struct nb_string id; /* parts of this import; empty: of any import, ... */
+    int64_t before;      /* ... if they are older than this time */
 };
 
 static int find_part(void *user, const struct nb_traced *one, struct nb_error *error)
@@ -41,7 +41,7 @@ static int find_part(void *user, const struct nb_traced *one, struct nb_error *e
     struct finding *f = user;
     struct nb_import_parts *p = f->parts;
     if (f->id.length == 0 && (int64_t)one->checksum >= f->before)
-        return 1; /* the later ones are younger */
+        return 1; /* the later parts are younger */
     if (f->id.length > 0 && !nb_string_same(f->id, one->id))
         return 0;
     if (nb_array_reserve(&p->positions, &p->room, p->count + 1, sizeof *p->positions) != 0)
@@ -108,7 +108,7 @@ int nb_import_parts_delete(const struct nb_view *view, const struct nb_import_pa
 
 /* ---- keeping parts --------------------------------------------------------------------------- */
 
-/* A part that is stored, or (`id` not empty) an import whose parts are dropped. */
+/* A part to store, or (`id` not empty) an import whose parts are to be dropped. */
 struct keeping {
     const struct nb_relayed_change *part;
     const struct nb_relayed *here;
@@ -183,7 +183,7 @@ static int send_part(struct nb_sending *s, struct nb_string bytes, struct nb_err
     return rc;
 }
 
-/* Sends whole parts; with `all` the rest, too. */
+/* Sends whole parts, and with `all` also the incomplete rest. */
 static int send(struct nb_sending *s, bool all, struct nb_error *error)
 {
     size_t at = 0, length = s->rest.length;
@@ -221,7 +221,7 @@ int nb_sending_end(struct nb_sending *s, const struct nb_dump_totals *totals, st
     return rc != 0 ? rc : nb_relay_ask(s->engine, &import, done, error);
 }
 
-/* An import without parts is refused, and its parts are dropped. */
+/* Requests an import of 0 parts: all nodes refuse it and drop its parts. */
 void nb_sending_give_up(struct nb_sending *s)
 {
     bool has_some = s->parts > 0;

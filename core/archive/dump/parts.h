@@ -3,12 +3,13 @@
  * The parts of an import that all nodes make. The node that got the request sends the dump part by
  * part through the stream (core/model/live/relayed.h), between changes of others. All nodes keep
  * the parts in their stores, so that a node that restarts continues with the next one and a backup
- * contains them, and make the import when the request for it comes. The position of a part gives
+ * contains them. They make the import when the final request comes. The positions of the parts give
  * the numbers of the import's entries (core/ledger/entries/record.h). So the entries have the same
  * numbers on all nodes, however often a node had to begin again.
  *
- * A sender that fails gives its import up. If it cannot, all nodes drop the parts where another
- * import begins in the stream a day later, by the times of the nodes that got the requests.
+ * A sender that fails gives its import up. If it cannot, all nodes drop the parts when another
+ * import begins in the stream at least a day later. The times are those of the nodes that got the
+ * requests.
  *
  * Stored form: messages (core/model/live/stream_states.h) with the id of the import, and the time
  * instead of the checksum.
@@ -32,8 +33,8 @@ struct nb_relayed_change_done;
 
 enum {
     NB_IMPORT_ID = 16,         /* hexadecimal digits of an import's id */
-    NB_PART_BYTES = 128 << 10, /* of a part */
-    NB_PART_ENTRIES = 65535,   /* numbers of a part */
+    NB_PART_BYTES = 128 << 10, /* bytes of a part */
+    NB_PART_ENTRIES = 65535,   /* numbers of entries that a part gives */
 };
 
 bool nb_import_is_id(struct nb_string id);
@@ -49,9 +50,9 @@ int nb_import_parts_drop(struct nb_engine *engine, struct nb_string id, struct n
 /* The parts of an import, in order. */
 struct nb_import_parts {
     unsigned stream;
-    uint64_t *positions; /* owned; in the stream */
+    uint64_t *positions; /* owned; positions of the parts in the stream */
     size_t count, room;
-    uint64_t used; /* numbers of entries */
+    uint64_t used; /* numbers of entries used so far */
 };
 /* Finds the parts of the import with this id. NB_CONFLICT: it does not have `count` parts. On
  * success the caller frees `positions`. */
@@ -83,16 +84,17 @@ void nb_sending_init(struct nb_sending *sending, struct nb_engine *engine, struc
 /* Sends whole parts after a record was written to `rest` (core/archive/dump/dump.h), which
  * returned `rc`. Returns 0, NB_NO_MEMORY, or a code of nb_relay_ask. */
 int nb_sending_written(struct nb_sending *sending, int rc, struct nb_error *error);
-/* Sends a part without records, only for its numbers. Returns a code of nb_relay_ask. */
+/* Sends a part without records, only for its numbers of entries. Returns as nb_relay_ask. */
 int nb_sending_empty(struct nb_sending *sending, struct nb_error *error);
 
-/* Sends the rest, and lets all nodes make the import: from the records, which must have these
- * totals (NULL: unknown), or, if `from` is not empty, from that model as it is then. Returns as
- * nb_import_commit. After a failure the caller calls nb_sending_give_up. */
+/* Sends the rest, and requests that all nodes make the import: from the records, which must have
+ * these totals (NULL: unknown), or, if `from` is not empty, from the model of that name as it is at
+ * that place in the stream. Returns as nb_import_commit. After a failure the caller calls
+ * nb_sending_give_up. */
 int nb_sending_end(struct nb_sending *sending, const struct nb_dump_totals *totals,
                    struct nb_string from, bool only_new, struct nb_relayed_change_done *done,
                    struct nb_error *error);
-/* Lets all nodes drop the parts. */
+/* Requests that all nodes drop the parts. */
 void nb_sending_give_up(struct nb_sending *sending);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rebuilding: the entries of the ledger go into a new store, with their index rows; every model is
- * replayed from them and written there, too; then the new file replaces the old one, which is kept
- * as data.mdb.old.
+ * Rebuilding: copies the entries of the ledger with their index rows into a new store, replays
+ * every model from them and writes it there, too. Then the new file replaces the old one, which is
+ * kept as data.mdb.old.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ struct rebuilt_model {
     size_t known_room;
 };
 
-/* A row to which this transaction has given an id. */
+/* A missing row to which this transaction has given a substitute id. */
 struct filled_row {
     struct rebuilt_model *model;
     uint32_t row;
@@ -44,16 +44,16 @@ struct rebuilding {
     const struct nb_view *view; /* of `from` */
     struct nb_survey survey;
     struct nb_differences *d;
-    struct rebuilt_model *models; /* owned; as survey.models */
-    struct rebuilt_model nobody;  /* of entries that belong to no model */
+    struct rebuilt_model *models; /* owned; in the order of survey.models */
+    struct rebuilt_model nobody;  /* for entries that belong to no model */
     struct nb_rows rows, bag, missing;
     struct nb_entry entry;
     struct nb_buffer scratch, features, new_rows;
     struct filled_row *filled; /* owned */
     size_t filled_count, filled_room;
-    size_t at, end;    /* entries of the survey that a transaction copies */
+    size_t at, end;    /* the entries of the survey that the present transaction copies */
     uint64_t previous; /* number of the entry that was copied last */
-    uint64_t gap;      /* a free number: that of a lost entry */
+    uint64_t gap;      /* a free number, that of a lost entry */
     /* The model that is being written. */
     struct nb_replay replayed;
     const struct nb_surveyed_model *model;
@@ -95,7 +95,7 @@ static int copy_change(void *user, enum nb_table table, struct nb_string key,
     return rc != 0 ? rc : nb_quarantine_put(&c->filling.view, model, id, value, error);
 }
 
-/* Verdicts come in the order of their numbers; here they get new ones. */
+/* Copies a verdict under a new number. Verdicts come in the order of their old numbers. */
 static int copy_verdict(void *user, enum nb_table table, struct nb_string key,
                         struct nb_string value, bool sound, struct nb_error *error)
 {
@@ -113,7 +113,7 @@ static int copy_verdict(void *user, enum nb_table table, struct nb_string key,
     return rc != 0 ? rc : nb_history_put(&c->filling.view, model, record.id, value, error);
 }
 
-/* A table whose pages are damaged is lost. */
+/* Copies a table. If its pages are damaged, the whole table is lost. */
 static int copy_table(struct copying *c, const struct nb_view *from, enum nb_table table,
                       nb_store_inspector *copy, struct nb_error *error)
 {
@@ -212,7 +212,8 @@ static int encode_missing(struct rebuilding *r, const struct nb_change *c)
     return rc;
 }
 
-/* A transaction that is repeated finds the same rows missing again. */
+/* Notes which rows got substitute ids. A transaction that is repeated then finds the same rows
+ * missing again. */
 static int note_filled(struct rebuilding *r, struct rebuilt_model *m)
 {
     if (know(m, &r->missing) != 0)
@@ -226,13 +227,13 @@ static int note_filled(struct rebuilding *r, struct rebuilt_model *m)
     return 0;
 }
 
-/* An entry may need rows and a label that a lost entry brought. A substitute entry gives these rows
- * ids that no text has, and the label a name that says so. */
+/* Writes a substitute for a lost entry that brought rows or a label which this entry needs. The
+ * substitute gives the rows ids that no text has, and the label a name that tells of the loss. */
 static int fill_gap(struct rebuilding *r, struct nb_view *view, struct rebuilt_model *m,
                     const struct nb_change *c, struct nb_error *error)
 {
     char name[32];
-    /* Labels that must be there before this entry. */
+    /* Number of labels that must exist before this entry. */
     uint32_t needed = c->label == NB_NO_LABEL ? 0 : c->label + (c->label_name.length == 0);
     bool label = is_about_label(c) && m->labels < needed;
     int rc = find_missing(r, m, c, error);
@@ -267,7 +268,7 @@ static int copy_entry(struct rebuilding *r, struct nb_view *view, uint64_t numbe
     int rc = nb_ledger_read(r->view, number, &r->entry, error);
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT) {
         nb_lose(r->d, "ledger entry %" PRIu64 " is lost", number);
-        return 0; /* the survey could read it, a search cannot */
+        return 0; /* the survey could read the entry, but a search cannot find it */
     }
     if (rc != 0)
         return rc;
@@ -392,8 +393,8 @@ static int read_state(const struct rebuilding *r, struct nb_state_record *state)
     return rc != 0 ? rc : nb_state_read(state, value, NULL);
 }
 
-/* Keeps the old store's weights, if they are readable, where the ledger cannot teach them again
- * because it no longer has the documents that taught them. */
+/* Keeps the old store's weights, if they are readable, for a model whose ledger no longer has all
+ * the documents that taught them. */
 static int keep_weights(struct rebuilding *r, struct nb_error *error)
 {
     struct nb_live *made = r->replayed.live;
@@ -498,8 +499,8 @@ static int write_model(struct rebuilding *r, struct nb_error *error)
 }
 
 /* Replays every model from the entries of the new store, and writes its counts, labels and weights
- * there. Keeps the old store's weights where the ledger cannot teach them again. Returns 0 or a
- * code. */
+ * there. Keeps the old store's weights if the ledger can no longer teach them. Returns 0 or a code.
+ */
 static int rebuild_models(struct rebuilding *r, struct nb_error *error)
 {
     int rc = 0;
@@ -513,7 +514,8 @@ static int rebuild_models(struct rebuilding *r, struct nb_error *error)
 
 /* ---- properties of the whole store ----------------------------------------------------------- */
 
-/* New numbers follow those of the old store, so that no number is used twice. */
+/* Writes the data of the whole store. New numbers will follow those of the old store, so that no
+ * number is used twice. */
 static int write_identity(struct nb_engine *to, struct nb_view *view, void *argument,
                           struct nb_error *error)
 {
@@ -528,8 +530,8 @@ static int write_identity(struct nb_engine *to, struct nb_view *view, void *argu
     return rc == 0 && model != 0 ? nb_serials_model(&to->serials, view, &model, error) : rc;
 }
 
-/* A node continues at its place in the stream if its store has lost nothing before it. Losses of a
- * store without a place were reported already. */
+/* Copies a node's place in the stream if its store has lost nothing, so that the node continues
+ * there. Losses of a store without a place were reported already. */
 static int write_place(struct nb_engine *to, struct nb_view *view, void *argument,
                        struct nb_error *error)
 {
@@ -647,6 +649,6 @@ int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line 
     for (size_t i = 0; r.models != NULL && i < r.survey.model_count; i++)
         free(r.models[i].known);
     free(r.models);
-    nb_survey_deinit(&r.survey); /* last: it has the number of models */
+    nb_survey_deinit(&r.survey); /* last, because it has the number of models */
     return rc == 0 && d.count > 0 ? 1 : rc;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verification, rebuilding and restoring of a store. One thread; no daemon may be running on the
- * store.
+ * Verifies, rebuilds and restores a store. One thread; no daemon may be running on the store.
  */
 #ifndef NB_CORE_ARCHIVE_REPAIR_REPAIR_H
 #define NB_CORE_ARCHIVE_REPAIR_REPAIR_H
@@ -10,7 +9,7 @@
 
 struct nb_error;
 
-/* Receives a line without its line feed; it is borrowed for the call. */
+/* Receives a line of a report without its line feed, borrowed for the call. */
 typedef void nb_report_line(void *user, const char *line);
 
 /* Reads every table of the store, computes everything afresh from the ledger, and calls `report`
@@ -19,26 +18,26 @@ typedef void nb_report_line(void *user, const char *line);
 int nb_engine_verify(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
                      struct nb_error *error);
 
-/* Computes everything but the ledger anew from the ledger, and calls `report` with a line for each
- * difference. Damaged entries are lost; a line names each. A node of several keeps its place in the
- * stream if nothing is lost. The old file stays in the directory as data.mdb.old. Returns 0 when
- * nothing differed, 1 when something did, or a code, with the store as it was. */
+/* Computes everything anew from the ledger, and calls `report` with a line for each difference.
+ * Damaged entries are lost; a line names each. The store of a node keeps its place in the stream if
+ * nothing is lost. The old file stays in the directory as data.mdb.old. Returns 0 when nothing
+ * differed, 1 when something did, or a code; then the store is unchanged. */
 int nb_engine_rebuild(const struct nb_engine_settings *settings, nb_report_line *report, void *user,
                       struct nb_error *error);
 
 /* Restores the backup in the file `name` ("-": standard input) into the data directory, which must
- * be empty or missing; verifies it; and calls `report` with a line for each difference, which the
- * saved store had already. The directory ends up with the whole store or none. Returns 0 when
- * nothing differs, 1 when something does, or a code, and the directory is empty: NB_CONFLICT (it
- * was not), NB_LOCKED (another process restores into it), NB_INVALID, NB_VERSION, NB_CORRUPT (the
- * file is no backup, a newer one, damaged), NB_DISK_FULL ... */
+ * be empty or missing; verifies the new store; and calls `report` with a line for each difference,
+ * which the saved store had already. Afterwards the directory has the whole store or none. Returns
+ * 0 when nothing differs, 1 when something does, or a code; then the directory has no store:
+ * NB_CONFLICT (it was not empty), NB_LOCKED (another process restores into it), NB_INVALID (the
+ * file is no backup), NB_VERSION (a newer one), NB_CORRUPT (damaged), NB_DISK_FULL ... */
 int nb_engine_restore(const struct nb_engine_settings *settings, const char *name,
                       nb_report_line *report, void *user, struct nb_error *error);
 
 /* Requirements for another node's store. */
 struct nb_node_wanted {
-    uint64_t streams;   /* streams in which it must have a place: a bit for each */
-    uint64_t *position; /* set: the sum of its places */
+    uint64_t streams;   /* bit for each stream in which the store must have a place */
+    uint64_t *position; /* result: the sum of its positions in these streams */
 };
 
 /* Restores a backup of another node as nb_engine_restore does. Reads it from the descriptor `file`,

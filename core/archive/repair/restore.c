@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restoring: the values of a backup go into a new store in the folder `restore` of the data
- * directory; that store is verified; then its data.mdb gets its place in one step.
+ * Restoring: writes the values of a backup into a new store in the folder `restore` of the data
+ * directory, verifies that store, and then moves its data.mdb into place in one step.
  */
 #include "core/archive/repair/restore.h"
 
@@ -60,9 +60,9 @@ static int folder_sync(const char *folder, struct nb_error *error)
     return rc;
 }
 
-/* A link keeps the old file as data.mdb.old; the rename replaces data.mdb in one step. The journal
- * stays beside the old one. (If it keeps its name, because of a crash, the new store does not take
- * it for its own.) */
+/* A link keeps the old file as data.mdb.old; the rename then replaces data.mdb in one step. The old
+ * journal becomes journal.old. (If a crash prevents that, the new store recognizes that the journal
+ * belongs to another store.) */
 int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *error)
 {
     char now[NB_FOLDER_PATH];
@@ -115,7 +115,7 @@ int nb_filling_end(struct nb_filling *f, int rc, struct nb_error *error)
 
 /* ---- the place of a store -------------------------------------------------------------------- */
 
-/* *lock stays -1 if no daemon has ever run there. */
+/* Locks the store in the directory. *lock stays -1 if no daemon has ever run there. */
 static int lock_store(const char *directory, int *lock, struct nb_error *error)
 {
     char path[NB_FOLDER_PATH];
@@ -204,7 +204,7 @@ static int put_value(void *user, struct nb_string name, struct nb_string key,
         rc = nb_filling_room(&r->filling, key.length + value.length + VALUE_EXTRA, error);
     if (rc != 0)
         return rc;
-    /* META has a value already, the number of the format. */
+    /* In META keys cannot be appended, because it already has the number of the format. */
     rc = table == NB_TABLE_META ? nb_store_put(&r->filling.view, table, key, value, error)
                                 : nb_store_append(&r->filling.view, table, key, value, error);
     return rc == NB_EXISTS
@@ -254,9 +254,9 @@ static int fill_store(int file, const char *name, const char *folder, uint64_t m
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* Names allowed in an empty data directory: leftovers of an interrupted restore, folders that file
- * systems have at their top, and the access tokens, which are in no backup and must exist before
- * the daemon starts. */
+/* Whether an empty data directory may contain this name: leftovers of an interrupted restore,
+ * folders at the top of file systems, and the access tokens, which are in no backup and must exist
+ * before the daemon starts. */
 static bool is_nothing(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, FOLDER) == 0 ||
@@ -280,7 +280,7 @@ static int check_empty(const char *directory, struct nb_error *error)
     return rc;
 }
 
-/* Makes the directory if it is missing, and locks it: one restore at a time. */
+/* Makes the directory if it is missing, and locks it, so that only one restore runs at a time. */
 static int open_directory(const char *directory, struct restore *r, struct nb_error *error)
 {
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
@@ -293,7 +293,8 @@ static int open_directory(const char *directory, struct restore *r, struct nb_er
     return check_empty(directory, error);
 }
 
-/* Uses a link, not a rename, so that it does not replace a store that a daemon made meanwhile. */
+/* Moves data.mdb into place by a link, not by a rename, which would replace a store that a daemon
+ * has made meanwhile. */
 static int put_in_place(const char *directory, const char *folder, struct nb_error *error)
 {
     char made[NB_FOLDER_PATH];
@@ -327,7 +328,7 @@ static int check_stream_states(const struct nb_engine *engine, const struct nb_n
     return 0;
 }
 
-/* Checks a node's store before the verification, which takes longer. */
+/* Checks the requirements for a node's store, before the verification, which takes longer. */
 static int check_node(const struct nb_engine_settings *made, const struct nb_node_wanted *wanted,
                       struct nb_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Verification: tables and entries, then every model: the digest of its stored state is compared
+ * Verification: checks tables and entries, then compares the digest of every model's stored state
  * with that of a full replay.
  */
 #include "core/archive/repair/verify.h"
@@ -69,7 +69,7 @@ void nb_lose_entry(void *user, const char *line)
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
-/* The parts of a model, each with a hash. */
+/* The parts of a model; a digest has a hash for each. */
 enum part { LABELS, COUNTS, SETTINGS, WEIGHTS, PARTS };
 static const char *const part_names[PARTS] = {"labels", "counts of features", "settings",
                                               "weights of the stack"};
@@ -82,7 +82,7 @@ static void add(uint64_t *hash, const void *bytes, size_t length)
     *hash = XXH3_64bits_withSeed(bytes, length, *hash);
 }
 
-/* Hashes names, documents, and the sums of each field. */
+/* Hashes the labels' names, numbers of documents, and sums of each field. */
 static uint64_t hash_labels(const struct nb_model *counts)
 {
     uint64_t hash = 0;
@@ -160,7 +160,8 @@ static int compare_totals(struct comparing *c, const struct nb_live *live,
     return 0;
 }
 
-/* Compares weights only if no document that taught them was dropped since. */
+/* Compares a stored model with its replay. Compares weights only if no document that taught them
+ * was dropped since. */
 static int compare_loaded(struct comparing *c, const struct nb_live *live,
                           const struct nb_replay *replayed, struct nb_error *error)
 {
@@ -216,9 +217,9 @@ static int compare_models(struct comparing *c, struct nb_error *error)
     return rc;
 }
 
-/* ---- whole tables: checksums, strangers, numbers of rows ------------------------------------- */
+/* ---- whole tables: checksums, rows without a model, numbers of rows -------------------------- */
 
-/* Rows of a deleted model stay until the purge reaches them. */
+/* Whether a model is deleted: its rows stay until the purge reaches them. */
 static bool is_orphan(const struct comparing *c, uint32_t model)
 {
     struct nb_store_key key = nb_store_key_model(model);
@@ -263,7 +264,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
         return model->scores;
     case NB_TABLE_WORDS:
         return model->words;
-    case NB_TABLE_KEPT: /* and GARBAGE: a superseded entry is in one of the two */
+    case NB_TABLE_KEPT: /* together with GARBAGE: a superseded entry is in one of the two */
         return model->garbage;
     case NB_TABLE_STATE:
         return 1;
@@ -287,8 +288,7 @@ static uint64_t expected_rows(enum nb_table table, const struct nb_surveyed_mode
     return UINT64_MAX;
 }
 
-/* Compares the count of waiting changes, which is stored separately: the ledger does not have them.
- */
+/* Compares the number of waiting changes with the stored one: the ledger does not have them. */
 static void compare_waiting(const struct comparing *c, const struct nb_surveyed_model *model,
                             uint64_t rows)
 {
@@ -460,7 +460,8 @@ int nb_compare(struct nb_engine *engine, struct nb_survey *survey, struct nb_dif
     return rc;
 }
 
-/* A journal that lacks its end is no difference: the ledger lacks the same. */
+/* Reports what was read from the journal. A journal that lacks its end is no difference, because
+ * the ledger lacks the same changes. */
 static void tell_journal(struct nb_engine *engine, nb_report_line *report, void *user)
 {
     struct nb_error found;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The comparison of a store with its ledger, for verification and for the report of a rebuild. One
- * thread.
+ * Compares a store with its ledger, for verification and for the report of a rebuild. One thread.
  */
 #ifndef NB_CORE_ARCHIVE_REPAIR_VERIFY_H
 #define NB_CORE_ARCHIVE_REPAIR_VERIFY_H
@@ -18,7 +17,7 @@ struct nb_differences {
     nb_report_line *report;
     void *user;
     uint64_t count;
-    uint64_t lost; /* of these, losses: data gone from the ledger, or data that had no other copy */
+    uint64_t lost; /* of these, losses: data missing in the ledger, or data without another copy */
 };
 /* Counts a difference, and reports it unless many were reported already. */
 void nb_differ(struct nb_differences *d, const char *format, ...)
@@ -27,7 +26,7 @@ void nb_differ(struct nb_differences *d, const char *format, ...)
 void nb_lose(struct nb_differences *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As nb_lose, for nb_survey_read; `user` are the differences. */
+/* As nb_lose, as a callback of nb_survey_read; `user` is a struct nb_differences. */
 void nb_lose_entry(void *user, const char *line);
 
 /* Compares everything in the store with the results of the ledger. `survey` is filled in; the
