@@ -10,8 +10,8 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The two lowest bits of an item hold the length of a run, or a count, if it is small; the tail has
- * what does not fit (core/ledger/coding/bag_coding.h). */
+/* The two lowest bits of an item hold the length of a run, or a count, if it is small; otherwise
+ * the tail has it (core/ledger/coding/bag_coding.h). */
 enum {
     SMALL_BITS = 2,
     LONG = (1 << SMALL_BITS) - 1,
@@ -28,7 +28,7 @@ struct items {
     char *bytes, *wide, *tail; /* next position in each place */
 };
 
-/* Most bytes of the tail for an item, and of an item in all parts. */
+/* The most bytes of an item in the tail, and in all places together. */
 enum { TAIL_MOST = NB_VARINT_32_MOST + 3, ITEM_MOST = 3 + TAIL_MOST };
 
 /* Always writes a second byte, for which there is room: a branch on whether the item has one would
@@ -90,7 +90,7 @@ static void put_runs(const struct nb_row_count *c, size_t size, uint32_t next, s
         size_t count = list_starts(c, i, step_end(size, i), places);
         for (size_t k = 0; k < count; begin = places[k++]) {
             assert(c[begin].row >= next);
-            /* As many are listed as are counted, which the analyzer does not see.
+            /* All `places` up to the count are set, which the analyzer does not see.
              * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
             put_item(&items, c[begin].row - next, places[k] - begin - LEAST_RUN);
             next = c[begin].row + (uint32_t)(places[k] - begin);
@@ -108,7 +108,7 @@ static void put_counts(const struct nb_row_count *c, size_t size, struct items *
     for (size_t i = 0; i < size; i = step_end(size, i)) {
         size_t count = list_counts(c, i, step_end(size, i), places);
         for (size_t k = 0; k < count; k++) {
-            /* As many are listed as are counted, which the analyzer does not see.
+            /* All `places` up to the count are set, which the analyzer does not see.
              * NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
             size_t place = places[k];
             assert(c[place].count >= LEAST_COUNT);
@@ -154,8 +154,8 @@ static size_t list_most(size_t items)
     return items * ITEM_MOST + (size_t)2 * NB_VARINT_32_MOST + PER_BYTE;
 }
 
-/* Appends a part of a bag: rows that are sorted and distinct, and not below `next`. The items lie
- * behind the part while it is written. */
+/* Appends a part of a bag: rows that are sorted and distinct, and not below `next`. While the part
+ * is written, its items are collected behind it in the buffer. */
 static int put_part(const struct nb_row_count *c, size_t size, uint32_t next, struct nb_buffer *out)
 {
     if (nb_buffer_reserve(out, 3 * list_most(size)) != 0)
@@ -246,8 +246,8 @@ static struct list begin_list(struct nb_unpacker *r)
     return list;
 }
 
-/* Returns the next item, which has this number. Always reads two bytes: the bits lie behind the
- * last item. */
+/* Returns the next item, number `number` of the list. Always reads two bytes; behind the last item
+ * are the bits, so this is safe. */
 static inline uint64_t next_item(struct list *list, uint64_t number)
 {
     static const uint32_t masks[] = {UINT8_MAX, UINT16_MAX};

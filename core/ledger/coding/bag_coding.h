@@ -7,11 +7,11 @@
  * Stored form: nothing, if the bag is empty; else one part, or two: the rows that were known before
  * the document was learned, and the rows behind them. A part is a list of its runs, and a list of
  * its counts above one. An item of a list has two numbers. The first is how much is skipped: rows
- * since the run before (or from row 0 on), or features of the part since the count before. The
+ * since the previous run (or from row 0 on), or features of the part since the previous count. The
  * second is the length of the run less 1, or the count less 2. The item is stored in 16 bits: four
  * times the lowest 14 bits of the first number, plus the second one. If the second is above 2, or
- * 14 bits do not suffice, the item has 3 in its place, and the tail has the rest. Stored for a
- * list:
+ * 14 bits do not suffice for the first, 3 is stored instead of the second, and the tail has the
+ * rest. Stored for a list:
  *
  *     varint   number of items
  *     varint   number of items above 255
@@ -20,8 +20,8 @@
  *     varints  the tail; for each item with a 3: twice the second number, plus 1 if 14 bits do not
  *              suffice; then the first number divided by 2^14 follows
  *
- * So the place of an item does not depend on the bytes of the items before it, and a reader need
- * not wait for these: a refit reads thousands of bags.
+ * So a reader finds the bytes of an item without decoding the items before it, and need not wait
+ * for these: a refit reads thousands of bags.
  */
 #ifndef NB_CORE_LEDGER_CODING_BAG_CODING_H
 #define NB_CORE_LEDGER_CODING_BAG_CODING_H
@@ -33,7 +33,7 @@
 #include "core/base/error.h"
 #include "core/ledger/coding/rows_coding.h"
 
-/* Most rows of a bag that is read: more than the texts of an entry can have. */
+/* The most rows of a bag that is read: more than the texts of an entry can have. */
 enum { NB_BAG_MOST = 1 << 27 };
 
 /* Appends the stored form of rows that are sorted and distinct. Returns 0 or NB_NO_MEMORY. */

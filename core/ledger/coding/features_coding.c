@@ -44,10 +44,10 @@ struct code {
     uint16_t length;
 };
 
-/* The byte whose code the next bits begin with. */
+/* The byte whose code is at the beginning of the next bits. */
 struct reading {
     uint8_t byte;
-    uint8_t length : 4, kind : 4; /* length of the code, and kind of the byte itself */
+    uint8_t length : 4, kind : 4; /* length of its code, and kind of the byte */
 };
 
 struct nb_text_code {
@@ -100,7 +100,7 @@ static void set_kind(struct nb_text_code *c, unsigned kind)
         for (unsigned byte = 0; byte < BYTES; byte++)
             if (length_of(kind, byte) == length)
                 set_code(c, kind, byte, bits++, length);
-    assert(bits == 2 << BITS_MOST); /* there is a code for all bits */
+    assert(bits == 2 << BITS_MOST); /* any bits begin with a code */
 }
 
 struct nb_text_code *nb_text_code_new(void)
@@ -121,7 +121,7 @@ void nb_text_code_free(struct nb_text_code **code)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Bits that are not written yet, less than eight of them between two calls of put_bits. */
+/* Bits that are not written yet: fewer than eight between two calls of put_bits. */
 struct bits {
     uint64_t bits;
     unsigned count;
@@ -137,8 +137,8 @@ static inline char *put_bits(char *at, struct bits *b)
     return at;
 }
 
-/* Adds the code of the byte. Finds its table by the byte before, not by the result of the lookup
- * for that byte, so that the lookups do not wait for each other. */
+/* Adds the code of the byte. Finds the table by the previous byte, not by the result of its lookup,
+ * so that the lookups do not wait for each other. */
 static inline void add_byte(const struct nb_text_code *c, char before, char byte, struct bits *b)
 {
     struct code code = c->codes[c->kinds[(unsigned char)before]][(unsigned char)byte];

@@ -16,10 +16,10 @@
  *
  * - If 32 is added as well, the text begins with the name of the field and a colon ("pair:",
  *   "url:", "subject:"), and these are left out.
- * - A mark byte behind the text instead of the length in front. 0: the next feature follows. 1: the
- *   next text has the same first byte and begins with the tail of this text; both are left out. The
- *   tail of a pair is its second word, the tail of an n-gram all but its first character: the next
- *   pair, or n-gram, of the same words begins with it. Other texts have no tail.
+ * - A mark byte follows the text, instead of a length before it. 0: the next feature follows. 1:
+ * the next text has the same first byte and begins with the tail of this text; both are left out.
+ * The tail of a pair is its second word, the tail of an n-gram all but its first character: the
+ * next pair, or n-gram, of the same words begins with it. Other texts have no tail.
  *
  * If any text has a byte 0 or 1, no text is shortened. A value of an attribute (NB_FIELD_VALUE) is
  * never shortened: its string is the number of its part, two bytes, little-endian, and the text. If
@@ -72,11 +72,11 @@ enum { CODED_IDS = 0, CODED_TEXTS = 1, CODED_COMPRESSED = 2, CODED_SHORT = 3 };
 enum {
     SHORT_MOST = 32 << 10, /* longer texts repeat each other so much that zstd is worth its time */
     RAW_MOST =
-        256 << 20 /* of one entry's texts, which the limits of the tokenizer keep far below */
+        256 << 20 /* bytes of one entry's texts; the tokenizer's limits keep them far below this */
 };
 
-/* Flags that are added to the field of a feature: its text is stored without the name; a mark ends
- * it. */
+/* Flags that are added to the field of a feature: the text is stored without the field's name; the
+ * text ends with a mark. */
 enum { WITHOUT_NAME = 32, MARKED = 128, FIELD = WITHOUT_NAME - 1 };
 _Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int)NB_FIELD_VALUE,
                "a field leaves room for what is added to it");
@@ -85,7 +85,7 @@ _Static_assert((int)NB_FIELD_VALUE < (int)WITHOUT_NAME && (int)NB_FIELDS <= (int
  * field and begins with this text's tail. */
 enum { MARK_END = 0, MARK_GOES_ON = 1 };
 
-/* In front of the text of a value of an attribute: its part, the low byte first. */
+/* The part of an attribute's value is stored before its text, with the low byte first. */
 enum { PART_BYTES = 2, IS_NUMBER = 0x8000 };
 _Static_assert((int)NB_PARTS_MOST <= (int)IS_NUMBER, "a part has a bit to spare");
 
@@ -98,8 +98,8 @@ struct nb_features_coder {
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
     struct nb_string names[NB_FIELDS]; /* of the fields; the same for all coders */
-    struct nb_buffer raw;              /* as stored, not compressed */
-    struct nb_buffer whole;            /* texts that were read, one after the other */
+    struct nb_buffer raw;              /* the stored form before compression */
+    struct nb_buffer whole;            /* the texts that were read, one after the other */
     uint64_t *ids;
     struct nb_string *texts;
     size_t room; /* of `ids` and `texts` */

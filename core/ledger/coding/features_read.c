@@ -65,13 +65,13 @@ static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t 
     return nb_unpacker_done(r);
 }
 
-/* A text as it is stored: without `name` (and a colon), and without the tail of the text before, if
- * these are not empty. */
+/* The stored form of a text: without `name` (and a colon), and without the tail of the previous
+ * text, unless these are empty. */
 struct part {
     unsigned head, field;
     unsigned part; /* of a value of an attribute, as stored */
     struct nb_string name;
-    size_t tail_length; /* tail of the text before, at the end of c->whole */
+    size_t tail_length; /* length of the previous text's tail, at the end of c->whole */
     struct nb_string rest;
     bool goes_on; /* the next text begins with this one's tail */
 };
@@ -102,7 +102,7 @@ static struct nb_string unpack_marked(struct nb_unpacker *r, bool *goes_on)
     return (struct nb_string){(const char *)start, (size_t)(at - start)};
 }
 
-/* Reads a text as it is stored. `before`: the text before, with the length of its tail. */
+/* Reads the stored form of a text. `before`: the previous text, with the length of its tail. */
 static bool unpack_part(const struct nb_features_coder *c, struct nb_unpacker *r,
                         const struct part *before, struct part *part)
 {

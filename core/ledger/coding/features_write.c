@@ -67,8 +67,8 @@ static int put_long(struct nb_buffer *raw, unsigned head, struct nb_string text)
     return w.code;
 }
 
-/* Appends the head, the text and a mark. The head is left out if the text `goes_on` from the one
- * before, whose mark then says so. */
+/* Appends the head, the text and a mark. If the text `goes_on` from the previous one, leaves out
+ * the head and changes the mark of the previous text. */
 static int put_marked(struct nb_buffer *raw, bool goes_on, unsigned head, struct nb_string text)
 {
     if (nb_buffer_reserve(raw, 2 + text.length) != 0)
@@ -105,11 +105,11 @@ static size_t count_marks(const char *bytes, size_t length)
 /* Texts with marks, one after the other in `raw`. */
 struct marked {
     size_t start, count;
-    unsigned before;       /* head of the text before; NB_FIELDS: none */
-    struct nb_string tail; /* of that text */
+    unsigned before;       /* head of the previous text; NB_FIELDS: none */
+    struct nb_string tail; /* tail of the previous text */
 };
 
-/* Whether all mark bytes are those that end texts: a text that contains such a byte would be read
+/* Whether all bytes that look like marks are marks: a text that contains such a byte would be read
  * as two. */
 static bool are_marks_right(const struct nb_buffer *raw, const struct marked *m)
 {
@@ -173,8 +173,8 @@ static int collect_texts(struct nb_features_coder *c, const uint64_t *ids,
     return rc == NB_INVALID ? collect_long(c, ids, texts, count) : rc;
 }
 
-/* Appends the texts in the code of short texts; sets *worth to whether that makes them a quarter
- * shorter. The code makes texts in other scripts than Latin longer. */
+/* Appends the texts in the code for short texts; sets *worth to whether that makes them a quarter
+ * shorter. Texts in other scripts than Latin get longer. */
 static int shorten(struct nb_features_coder *c, struct nb_buffer *out, bool *worth)
 {
     struct nb_packer w = {.out = out};

@@ -76,7 +76,7 @@ static void count_all(struct digits *d, const struct nb_row_count *rows, size_t 
         count_digits(d, rows, size, d->count);
 }
 
-/* Scatters the rows by a digit, and keeps the order of the passes before. */
+/* Scatters the rows by digit `k`, and keeps the order of the previous passes. */
 static void scatter(struct digits *d, unsigned k, const struct nb_row_count *from, size_t size,
                     struct nb_row_count *to)
 {
@@ -92,8 +92,8 @@ static void scatter(struct digits *d, unsigned k, const struct nb_row_count *fro
         to[starts[digit_of(from[i].row, shift, bits)]++] = from[i];
 }
 
-/* From the lowest digit to the highest one that is needed (Knuth, The Art of Computer Programming
- * 3, 5.2.5). */
+/* A radix sort, from the lowest digit to the highest one that is needed (Knuth, The Art of Computer
+ * Programming 3, 5.2.5). */
 void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_count *scratch)
 {
     struct digits digits;
@@ -117,8 +117,8 @@ void nb_row_counts_sort(struct nb_row_count *counts, size_t size, struct nb_row_
         memcpy(counts, from, size * sizeof *counts);
 }
 
-/* Returns how many rows at the beginning are in order, and below all others. Most of a document's
- * rows are: rows that were known before come first. */
+/* Returns how many rows at the beginning are in order and below all others. In a document most are:
+ * rows that were known before come first. */
 static size_t count_sorted(const struct nb_rows *rows)
 {
     const struct nb_row_count *c = rows->counts;

@@ -35,7 +35,9 @@ static void write_features(const struct nb_change *c, struct nb_packer *w)
         nb_pack_string(w, c->new_rows);
 }
 
-/* The bag comes last: it takes the rest of the bytes. */
+/* Writes the members of TRAIN, UNTRAIN and FEATURES. The bag is last and takes the rest of the
+ * bytes.
+ */
 static void write_document(const struct nb_change *c, struct nb_packer *w)
 {
     assert(c->kind == NB_CHANGE_FEATURES || c->id.length > 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A change: the plain value that describes every alteration of a model. It can be written to bytes,
+ * A change: a plain value that describes one alteration of a model. It can be written to bytes,
  * read back elsewhere and applied. The state after a change is a function of the state before it
  * and of the change alone. Pure functions on bytes; any thread.
  *
- * The stored form is self-contained: it begins with its own format number, names its kind, the
- * model's number, the time and the source, and carries the names of the labels and the features
- * that are new with it. The model numbers rows and labels in the order of its changes.
+ * The stored form is self-contained: it has its own format number, its kind, the model's number,
+ * the time, the source, and the names of labels and the features that are new with it. The model
+ * numbers rows and labels in the order of its changes.
  *
  * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
  * length, then the bytes (core/base/pack.h). Every entry begins with
@@ -97,9 +97,9 @@ enum nb_refit_part {
 /* The source of UNTRAIN entries for documents that are removed because of their age. */
 #define NB_SOURCE_AGEING "ageing"
 
-/* Stands for the label of a document without one: the document is stored with its bag, but not
- * counted. A TRAIN that replaces a labelled document by such a one carries the old score, as an
- * UNTRAIN does, and the score is removed. */
+/* The label number of a document without a label: the document is stored with its bag, but not
+ * counted. A TRAIN that replaces a labelled document by an unlabelled one contains the old score,
+ * like an UNTRAIN, and the score is removed. */
 enum { NB_NO_LABEL = UINT16_MAX };
 
 /* All strings are borrowed, from the caller or from the stored bytes. Which members count depends
@@ -119,25 +119,25 @@ struct nb_change {
                         of arrival; 0: this entry. An unlabelled document arrives when it gets its
                         first label */
     uint64_t tokens; /* token positions */
-    struct nb_string score; /* before it was learned (core/model/learner.h); may be empty */
+    struct nb_string score; /* of the document before it was learned (learner.h); may be empty */
     struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
 
     /* TRAIN, FEATURES, RENAME_LABEL */
-    struct nb_string label_name; /* of `label` when it is new with this change, or renamed */
+    struct nb_string label_name; /* name of `label` if the label is new or renamed */
     uint32_t first_row;          /* row number of the first new feature */
     uint32_t new_count;          /* number of new features */
     struct nb_string features;   /* the new features, by nb_features_encode */
-    struct nb_string new_rows;   /* their rows, if these are not consecutive, or are dropped rows in
-                                    use again; else empty */
+    struct nb_string new_rows;   /* their rows, if these are not consecutive or reuse dropped rows;
+                                    else empty */
 
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
     struct nb_string name; /* of the model */
     struct nb_string
         settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: the request */
-    struct nb_string key;     /* the model's own key record, mostly empty; STORE: the store's key */
+    struct nb_string key;     /* the model's own key, usually empty; STORE: the store's key */
     struct nb_string weights; /* COMPLETE: the learned weights of the stack; may be empty */
-    uint32_t other; /* COMPLETE: number of the model that had the name; 0: none. UNDO: number of
-                       documents to undo. REFIT: enum nb_refit_part */
+    uint32_t other; /* COMPLETE: number of the replaced model; 0: none. UNDO: number of documents
+                       to undo. REFIT: enum nb_refit_part */
 };
 
 enum { NB_SOURCE_MOST = 64 };

@@ -8,8 +8,8 @@
 #include "core/base/array.h"
 #include "core/ledger/entries/ledger.h"
 
-/* Current places are counted by block, so that finding the n-th current one need not read all
- * places. */
+/* Current places are counted for each block, so that a search for the n-th current place need not
+ * read all places. */
 enum { BLOCK = 512, PACK_FROM = 2 * BLOCK };
 
 struct place {
@@ -22,7 +22,7 @@ struct nb_current_entries {
     size_t size, room;
     uint32_t *blocks; /* owned; number of current places in each block */
     size_t block_room;
-    size_t count; /* current ones */
+    size_t count; /* number of current places */
     uint64_t last;
 };
 

@@ -4,9 +4,9 @@
  * random. On the thread that changes the counts; a list belongs to one model.
  *
  * The list is a view of the ledger: it is built from the index of entries when it is missing, and
- * updated with each change. A draw depends on the current entries alone, not on which superfluous
- * entries were dropped, nor on the entries of other models. Eight bytes a document; drawing takes a
- * microsecond for a million documents.
+ * updated with each change. A draw depends on the current entries alone, not on superfluous entries
+ * or on the entries of other models. The list takes eight bytes a document; drawing one entry takes
+ * a microsecond for a million documents.
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_CURRENT_ENTRIES_H
 #define NB_CORE_LEDGER_ENTRIES_CURRENT_ENTRIES_H

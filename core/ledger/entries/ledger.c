@@ -233,8 +233,8 @@ struct walk {
     nb_ledger_visit *visit;
     void *user;
     struct nb_entry entry;
-    bool all; /* walks all models, by the keys of LEDGER */
-    int only; /* enum nb_ledger_only; 0: all entries */
+    bool all; /* walk all models, by the keys of LEDGER */
+    int only; /* entries to visit: enum nb_ledger_only; 0: all */
 };
 
 static int walk_one(void *user, struct nb_string key, struct nb_string value,
@@ -338,7 +338,8 @@ static int last_up_to(const struct nb_view *view, uint64_t most, uint64_t *numbe
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* The store finds damaged entries only from above (nb_store_floor), so this is a binary search. */
+/* Only nb_store_floor finds damaged entries, too, and it searches downwards. So this is a binary
+ * search. */
 int nb_ledger_next(const struct nb_view *view, uint64_t from, uint64_t *number,
                    struct nb_error *error)
 {

@@ -22,8 +22,9 @@
 #include "core/ledger/entries/record.h"
 #include "core/store/lmdb/store.h"
 
-/* An entry that was read: `change` borrows from `bytes`. Reused from entry to entry; `{0}` is
- * empty. */
+/* An entry that was read: `change` borrows from `bytes`. Can be reused for the next entry; begins
+ * as
+ * `{0}`. */
 struct nb_entry {
     uint64_t number;
     struct nb_change change;
@@ -59,8 +60,8 @@ int nb_ledger_find(const struct nb_view *view, uint32_t model, struct nb_string 
 int nb_ledger_is_current(const struct nb_view *view, const struct nb_entry *entry, bool *current,
                          struct nb_error *error);
 
-/* Reads the entry whose number, as a varint, is the value of an index row. NB_CORRUPT: there is no
- * such entry. */
+/* Reads the entry whose number is in `value`, the value of an index row (a varint). NB_CORRUPT:
+ * there is no such entry. */
 int nb_ledger_read_indexed(const struct nb_view *view, struct nb_string value,
                            struct nb_entry *entry, struct nb_error *error);
 
@@ -78,7 +79,7 @@ enum nb_ledger_only {
     NB_LEDGER_UNLABELLED = 4,
     NB_LEDGER_LIVING = NB_LEDGER_LABELLED | NB_LEDGER_UNLABELLED,
 };
-/* The byte of a new entry in ENTRIES. */
+/* Returns the byte that a new entry gets in ENTRIES. */
 static inline char nb_ledger_flags(const struct nb_change *change)
 {
     if (change->kind == NB_CHANGE_TRAIN)
@@ -101,11 +102,11 @@ int nb_ledger_has_garbage(const struct nb_view *view, uint32_t model, uint64_t u
                           struct nb_error *error);
 /* Drops up to `most` entries that entries below `before` made superfluous. An entry that brought
  * new features or a new label is replaced by its remnant, under the same number. The newest entry
- * of the ledger stays, because the next number follows from it. States of a document before changes
- * of its label from `keep_from` on (milliseconds since 1970; INT64_MAX: none) also stay, for an
- * undo: up to eight states, as long as the document is learned with the same content. Older kept
- * states are dropped. Updates `totals`; sets *more if there may be more to drop. Returns 0 or a
- * code. */
+ * of the ledger stays, because the next number follows from it. Superseded states of a document
+ * also stay for an undo if its label was changed at `keep_from` (milliseconds since 1970;
+ * INT64_MAX: none) or later: up to eight states, as long as the document is learned with the same
+ * content. Older kept states are dropped. Updates `totals`; sets *more if there may be more to
+ * drop. Returns 0 or a code. */
 int nb_ledger_drop(const struct nb_view *view, uint32_t model, uint64_t before, int64_t keep_from,
                    size_t most, struct nb_ledger_totals *totals, bool *more,
                    struct nb_error *error);

@@ -2,12 +2,12 @@
  *
  * Drops superseded entries, and the entries of models that are gone.
  *
- * A row of GARBAGE says that an entry was replaced. When no start replays the two entries any more,
- * the replaced one is dropped. If it is kept for an undo instead, its row moves to KEPT, with the
- * time of the change that replaced it. Only an entry with the same bag is kept: as long as its
- * document is learned, all its features are in use, and the entry contains nothing about the
- * document that the current entry does not. When the document is forgotten, or gets other content,
- * all its kept states are dropped.
+ * A row of GARBAGE says that an entry was replaced. When no start will replay the two entries any
+ * more, the replaced one is dropped. If it is kept for an undo instead, its row moves to KEPT, with
+ * the time of the change that replaced it. Only an entry with the same bag as the current entry is
+ * kept: all its features are in use as long as the document is learned, and it reveals nothing
+ * about the document that the current entry does not. When the document is forgotten or gets other
+ * content, all its kept states are dropped.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -96,7 +96,7 @@ static int shrink(struct dropping *d, const struct nb_entry *entry, struct nb_er
 
 struct kept {
     uint64_t replaced;
-    int64_t time; /* when it was replaced */
+    int64_t time; /* when the state was replaced */
 };
 
 static int read_kept(struct kept *kept, struct nb_string stored, struct nb_error *error)
@@ -183,7 +183,7 @@ static int take_oldest(void *user, struct nb_string key, struct nb_string value,
     return rc == 0 ? 1 : rc;
 }
 
-/* Drops kept states that are too old: up to `most`, and all states before these. */
+/* Drops up to `most` kept states that are too old, and all states before each of them. */
 static int expire(struct dropping *d, size_t most, bool *more, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(d->model);
@@ -209,8 +209,8 @@ static bool is_worth_keeping(const struct dropping *d)
            nb_string_same(c->bag, d->old.change.bag);
 }
 
-/* Drops the replaced entry, the kept states before it, and the replacing entry if that only forgot
- * the document. */
+/* Drops the replaced entry and the kept states before it; also the replacing entry, if that is a
+ * change that only forgot the document. */
 static int drop_replaced(struct dropping *d, struct nb_error *error)
 {
     uint64_t replaced = d->old.number;

@@ -59,8 +59,8 @@ struct run_walk {
     const struct nb_view *view;
     nb_ledger_visit_run *visit;
     void *user;
-    struct nb_entry entry; /* the one that was read last */
-    struct nb_rows rows;   /* its rows */
+    struct nb_entry entry; /* the entry that was read last */
+    struct nb_rows rows;   /* the rows of its new features */
 };
 
 static int walk_run(void *user, struct nb_string key, struct nb_string value,
@@ -116,33 +116,33 @@ enum {
 struct gathered {
     uint64_t id;
     uint32_t row, text_length;
-    size_t text; /* where it begins in `texts` */
+    size_t text; /* where its text begins in together.texts */
 };
 
-/* The features left of small entries, which are merged into one entry under the lowest of their
- * numbers. The number does not matter for features whose documents are gone: no entry in between
- * has their rows. */
+/* The features that are left in small entries, which are merged into one entry under the lowest of
+ * their numbers. The number does not matter for features whose documents are gone: no entry in
+ * between has their rows. */
 struct together {
     struct nb_change change; /* model, time and kind are those of the first entry */
-    uint64_t number;         /* the lowest; 0: nothing is gathered */
+    uint64_t number;         /* lowest number of the entries; 0: nothing is gathered */
     bool has_texts;
     struct gathered *features; /* owned */
     size_t count, room;
     struct nb_buffer texts;
 };
 
-/* State of dropping features from one entry after the other. */
+/* The state of dropping features from one entry after the other. */
 struct thinning {
     const struct nb_view *view;
     struct nb_ledger_totals *totals;
     struct nb_entry entry;
     struct nb_rows rows, left; /* rows of all features of the entry, and of those that stay */
-    uint64_t *ids;             /* of the features that stay; owned */
-    struct nb_string *texts;   /* of the features that stay; owned */
+    uint64_t *ids;             /* ids of the features that stay; owned */
+    struct nb_string *texts;   /* texts of the features that stay; the array is owned */
     size_t ids_room, texts_room;
     struct together together;
     struct nb_buffer features, new_rows, bytes;
-    struct nb_features_coder *encoder; /* the texts lie in the decoder's memory */
+    struct nb_features_coder *encoder; /* not the decoder, whose memory has the texts */
 };
 
 /* Collects the features that stay. Marks those that are dropped: their rows are in `rows`, from the
@@ -244,8 +244,7 @@ static int put_together(struct thinning *t, struct nb_error *error)
     return rc;
 }
 
-/* Adds the features left of t->entry, which is no longer in the store. make_room was called before.
- */
+/* Adds the features left in t->entry, which is no longer in the store. Call make_room before. */
 static int gather_left(struct thinning *t, struct nb_error *error)
 {
     struct together *g = &t->together;

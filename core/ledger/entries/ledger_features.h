@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features in the ledger: finds the entry that brought the feature of a row, lists all features
- * in the order of their rows, and drops features that no document has. Any thread may read, in a
+ * Features in the ledger: finds the entry that brought the feature of a row, lists all features in
+ * the order of their rows, and drops features that no document has. Any thread may read, in a
  * snapshot; the writer drops features, in its transaction.
  */
 #ifndef NB_CORE_LEDGER_ENTRIES_LEDGER_FEATURES_H
@@ -33,9 +33,9 @@ typedef int nb_ledger_visit_run(void *user, const struct nb_ledger_run *run,
 int nb_ledger_walk_runs(const struct nb_view *view, uint32_t model, uint32_t from,
                         nb_ledger_visit_run *visit, void *user, struct nb_error *error);
 
-/* Removes the features of these rows (ascending) from the ledger. Only the entries that brought
- * them may need them. These FEATURES entries are rewritten without the features, or dropped if
- * nothing is left. Features are hashed under `key`. Sets taken[i] to whether the feature of rows[i]
+/* Removes the features of these rows (ascending) from the ledger; no document may have them. The
+ * FEATURES entries that brought them are rewritten without the features, or dropped if nothing is
+ * left. Features are hashed under `key`. Sets taken[i] to whether the feature of rows[i]
  * was removed: it stays if its entry still has a document or is the newest of the ledger. Updates
  * `totals`. Returns 0 or a code. */
 int nb_ledger_drop_features(const struct nb_view *view, uint32_t model, const uint32_t *rows,
@@ -53,7 +53,7 @@ struct nb_row_texts {
     uint32_t model;
     const struct nb_key *key;
     struct nb_view view;
-    bool is_resting;                 /* there is no snapshot */
+    bool is_resting;                 /* no snapshot is open */
     struct nb_features_coder *coder; /* owned */
     struct nb_entry entry;
     char id[NB_ROW_TEXTS_ID_DIGITS + 1];

@@ -3,7 +3,8 @@
 
 #include <assert.h>
 
-/* If several streams share a store, the numbers of one stream are below those of another. */
+/* Puts a key that may not be the greatest: if several streams share a store, the numbers of one
+ * stream are below those of another. */
 static int put_among(const struct nb_view *view, const struct nb_store_key *key,
                      struct nb_string piece, struct nb_error *error)
 {

@@ -14,16 +14,16 @@ struct nb_ledger_steps {
     struct nb_store *store; /* borrowed */
     uint32_t model;
     enum nb_ledger_only only;
-    size_t most; /* entries of one step */
-    /* Returns 0 to go on, or NB_STEP_ENDS: the next step begins with this entry. Other values end
-     * the walk with them. */
+    size_t most; /* most entries of one step */
+    /* Returns 0 to go on, or NB_STEP_ENDS: the next step begins with this entry. Any other value
+     * ends the walk, which returns it. */
     nb_ledger_visit *visit;
     void *user;
     uint64_t from; /* number of the entry that comes next */
     bool is_done;  /* no entry is left */
-    /* Of the present step: */
+    /* In the present step: */
     struct nb_view view;
-    size_t seen;
+    size_t seen; /* number of entries visited */
 };
 enum { NB_STEP_ENDS = 1 };
 

@@ -11,9 +11,9 @@
 #include "core/ledger/entries/ledger.h"
 
 enum {
-    LIVING = 1, /* the byte of a current entry in ENTRIES (core/ledger/entries/ledger.h) */
+    LIVING = 1, /* byte of a current labelled entry in ENTRIES (core/ledger/entries/ledger.h) */
     STEPS_PER_DOCUMENT = 4, /* most entries that are read to find a current one */
-    SPARE = 1024,           /* documents that the list may have above its window */
+    SPARE = 1024,           /* documents that the list may have in addition to its window */
     BIN_BITS = 6,
 };
 _Static_assert(1 << BIN_BITS == NB_SIGNATURE_BINS, "a bin has a number of BIN_BITS bits");
@@ -38,7 +38,8 @@ void nb_signature_begin(struct nb_signature_maker *maker)
     memset(maker->least, 0xff, sizeof maker->least);
 }
 
-/* The finalizer of SplitMix64 (Steele, Lea and Flood 2014): ids have their field in some bits. */
+/* The finalizer of SplitMix64 (Steele, Lea and Flood 2014). Ids need mixing because some of their
+ * bits have the field. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -203,7 +204,7 @@ static int load_one(struct loading *l, uint64_t number, struct nb_error *error)
         return 0;
     if (rc == 0)
         rc = nb_bag_decode(c->bag, nb_model_rows(l->counts), &l->rows, error);
-    if (rc != 0) /* damage is reported where the entry is needed */
+    if (rc != 0) /* other code, which needs the entry, reports the damage */
         return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
     nb_signature_begin(&maker);
     for (size_t i = 0; i < l->rows.size; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Near-duplicates: finds recently learned documents that are nearly the same as a new one. On the
- * thread that changes the counts; a list belongs to one model.
+ * A list of recently learned documents that finds near-duplicates of a new document. On the thread
+ * that changes the counts; a list belongs to one model.
  *
  * Two documents are compared by the Jaccard similarity of their sets of features, estimated by one
  * permutation hashing (Li, Owen and Zhang 2012): a hash divides the features into bins, and each
@@ -60,11 +60,11 @@ int nb_near_duplicate_list_add(struct nb_near_duplicate_list *near_duplicate_lis
 void nb_near_duplicate_list_remove(struct nb_near_duplicate_list *near_duplicate_list,
                                    uint64_t number);
 
-/* The nearest of a label's documents. */
+/* The nearest document of a label. */
 struct nb_twin {
     uint64_t count;    /* documents that are at least as similar as requested */
-    uint64_t number;   /* entry of the nearest; with ties, of the oldest */
-    double similarity; /* of the nearest */
+    uint64_t number;   /* entry of the nearest document; of the oldest one if several are nearest */
+    double similarity; /* similarity of the nearest document */
 };
 /* Searches the last `window` documents: 10,000 in 0.1 ms. */
 struct nb_twin nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,

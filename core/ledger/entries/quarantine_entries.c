@@ -90,7 +90,7 @@ static int put_sums(const struct nb_view *view, uint32_t model,
     return rc;
 }
 
-/* If changes were lost, the sums may be less than the quarantine has. */
+/* Subtracts from the sums, which may be too small if changes were lost, but not below 0. */
 static void subtract(struct nb_quarantine_sums *sums, uint64_t documents, uint64_t bytes)
 {
     sums->documents -= documents < sums->documents ? documents : sums->documents;
@@ -167,7 +167,7 @@ int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most,
     return rc != 0 ? rc : nb_store_delete(view, NB_TABLE_WAITING, nb_store_key_string(&key), error);
 }
 
-/* Counts the changes that are there, independently of the stored sums. */
+/* Counts a change that is in the table, independently of the stored sums. */
 static int look(void *user, struct nb_string key, struct nb_string value, struct nb_error *error)
 {
     struct nb_quarantine_sums *found = user;

@@ -18,14 +18,14 @@
 
 /* A waiting change. Texts are borrowed from the stored form. */
 struct nb_quarantined {
-    bool untrain; /* it forgets the document, and has no features */
+    bool untrain; /* the change forgets the document, and has no features */
     bool truncated;
     int64_t time;
     struct nb_string source, label;
-    uint32_t fields; /* of the tokenizer, which made the features */
+    uint32_t fields; /* fields of the tokenizer settings with which the features were made */
     uint64_t positions;
     struct nb_string features; /* stored form */
-    size_t feature_count;      /* when read */
+    size_t feature_count;      /* set by nb_quarantined_read */
 };
 
 struct nb_quarantined_feature {
@@ -34,7 +34,7 @@ struct nb_quarantined_feature {
     struct nb_string text;
 };
 
-/* Appends a feature to the bytes of a future `features`. Returns 0 or NB_NO_MEMORY. */
+/* Appends the stored form of a feature to the bytes of `features`. Returns 0 or NB_NO_MEMORY. */
 int nb_quarantined_add(struct nb_buffer *features, const struct nb_quarantined_feature *feature);
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_quarantined_write(const struct nb_quarantined *quarantined, struct nb_buffer *out);
@@ -48,14 +48,14 @@ struct nb_quarantined_feature nb_quarantined_next(struct nb_unpacker *u);
  * change is noticed. */
 struct nb_quarantine_sums {
     uint64_t documents;
-    uint64_t bytes; /* at least those in use: the bytes of a damaged change are subtracted only when
-                       all are gone */
+    uint64_t bytes; /* at least the bytes in use: those of a removed damaged change are subtracted
+                       only when all changes are gone */
 };
 /* Reads the sums. Returns 0 or a code; NB_CORRUPT: they are damaged. */
 int nb_quarantine_sums(const struct nb_view *view, uint32_t model, struct nb_quarantine_sums *sums,
                        struct nb_error *error);
-/* As nb_quarantine_sums, without the change that waits for the id: another change may replace it.
- */
+/* As nb_quarantine_sums, but without the change that waits for this id, because a new change would
+ * replace it. */
 int nb_quarantine_sums_without(const struct nb_view *view, uint32_t model, struct nb_string id,
                                struct nb_quarantine_sums *sums, struct nb_error *error);
 /* Stores a change, replaces an earlier one for the same id, and updates the sums. Returns 0 or a
@@ -75,7 +75,7 @@ int nb_quarantine_clear(const struct nb_view *view, uint32_t model, size_t most,
  * for one transaction; else 0. Returns 0 or a code. */
 int nb_quarantine_move(const struct nb_view *view, uint32_t from, uint32_t to, uint64_t *left,
                        struct nb_error *error);
-/* Whether exactly these bytes wait for the id. Returns 0 or a code. */
+/* Sets *has to whether exactly these bytes wait for the id. Returns 0 or a code. */
 int nb_quarantine_has(const struct nb_view *view, uint32_t model, struct nb_string id,
                       struct nb_string stored, bool *has, struct nb_error *error);
 

@@ -13,16 +13,16 @@ enum { LISTED = 0, SEEN_ONCE = 1, ONE = 2, BOTH = 3, KIND_BITS = 2, KIND = (1 <<
 /* The lowest bit of a stored number of documents: the number of occurrences differs. */
 enum { DIFFER = 1 };
 
-/* Frequent counts of rows with one label: their place in this list is stored instead. */
+/* Frequent counts of rows with a single cell: the index in this list is stored instead. */
 struct usual {
-    uint8_t documents, more; /* `more`: occurrences above the number of documents */
+    uint8_t documents, more; /* `more`: occurrences minus documents */
 };
 static const struct usual USUAL[] = {{2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}, {9, 0},
                                      {1, 1}, {2, 1}, {3, 1}, {4, 1}, {1, 2}, {2, 2}, {3, 2}};
 enum {
     USUAL_COUNT = sizeof USUAL / sizeof *USUAL,
-    PLACES = 16, /* one for each entry of the list, and one for all other counts, ... */
-    OTHER_COUNTS = PLACES - 1 /* ... which then follow */
+    PLACES = 16,              /* one for each item of the list, and a last one: */
+    OTHER_COUNTS = PLACES - 1 /* other counts, which follow */
 };
 _Static_assert((int)USUAL_COUNT == (int)OTHER_COUNTS, "each place but the last has its counts");
 
@@ -59,8 +59,8 @@ static unsigned place_of(const struct nb_cell *cell)
     return place;
 }
 
-/* Encodes the documents of a cell, and whether its occurrences differ: then write_more writes them.
- */
+/* Encodes the number of documents of a cell, and whether the number of occurrences differs; if it
+ * does, write_more writes the difference. */
 static uint64_t documents_of(const struct nb_cell *cell)
 {
     return (uint64_t)cell->documents << 1 | (cell->occurrences != cell->documents ? DIFFER : 0);
@@ -136,7 +136,7 @@ int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Skips the number after a number of documents, which read_more reads. */
+/* Skips the number that read_more reads after a number of documents. */
 static void skip_more(struct nb_unpacker *r, uint64_t documents)
 {
     if ((documents & DIFFER) != 0)
@@ -146,7 +146,7 @@ static void skip_more(struct nb_unpacker *r, uint64_t documents)
 static void skip_cells(struct nb_unpacker *r, uint64_t count)
 {
     for (uint64_t left = count; left > 0 && !r->failed; left--) {
-        (void)nb_unpack_varint(r); /* the label, which read_listed reads */
+        (void)nb_unpack_varint(r); /* skips the label, which read_listed reads */
         skip_more(r, nb_unpack_varint(r));
     }
 }

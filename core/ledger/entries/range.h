@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stored form of a range of rows: their ids and counts, and the mark, the number of the last
- * entry that they contain. Pure functions on bytes and a model; any thread, under the rules of
- * core/counts/model.h.
+ * The stored form of a range of rows: their ids and counts, and the mark, which is the number of
+ * the last ledger entry that the counts include. Pure functions on bytes and a model; any thread,
+ * under the rules of core/counts/model.h.
  *
  * Stored form: a varint with the mark, a varint with the number of rows, and for each row
  *
@@ -30,7 +30,7 @@
 #include "core/base/error.h"
 #include "core/counts/model.h"
 
-/* Rows per stored range. Where most features were seen once or twice, they take 12,000 bytes:
+/* Rows per stored range. If most features were seen once or twice, a range takes 12,000 bytes,
  * nearly all of three pages of 4,096 bytes (with 1,024 rows a fifth of these was empty). */
 enum { NB_RANGE_ROWS = 1280 };
 
@@ -40,8 +40,9 @@ static inline uint32_t nb_ranges_of(uint32_t rows)
     return rows / NB_RANGE_ROWS + (rows % NB_RANGE_ROWS != 0);
 }
 
-/* Appends the stored form of rows first .. first + count - 1 and of `mark`, the number of the last
- * entry that they contain. Returns 0 or NB_NO_MEMORY. */
+/* Appends the stored form of rows first .. first + count - 1 with `mark`. Returns 0 or
+ * NB_NO_MEMORY.
+ */
 int nb_range_write(const struct nb_model *model, uint32_t first, uint32_t count, uint64_t mark,
                    struct nb_buffer *out);
 /* Appends the rows of a stored range to the model (which must have `first` rows so far). Sets

@@ -119,7 +119,7 @@ int nb_model_record_read(struct nb_model_record *record, struct nb_string stored
 
 static const struct nb_string MODEL_KEY = {"greatest_model", 14};
 
-/* The greatest model number that begins a key of the table. */
+/* Finds the greatest model number at the beginning of a key in the table. */
 static int greatest_in_table(const struct nb_view *view, enum nb_table table,
                              struct nb_serials *serials, struct nb_error *error)
 {
@@ -138,7 +138,8 @@ static int greatest_in_table(const struct nb_view *view, enum nb_table table,
     return 0;
 }
 
-/* The number of a damaged record is that of its rows in the other tables, and of its entries. */
+/* Looks at the record of a model. A damaged record is skipped: its number is also in the model's
+ * rows in other tables, and in its entries. */
 static int model_record(void *user, enum nb_table table, struct nb_string key,
                         struct nb_string value, bool sound, struct nb_error *error)
 {

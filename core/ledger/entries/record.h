@@ -23,7 +23,7 @@
 
 /* Totals of a model in the ledger. */
 struct nb_ledger_totals {
-    uint64_t entries;    /* entries of the ledger */
+    uint64_t entries;    /* number of its entries */
     uint64_t current;    /* documents that are learned, or stored without a label */
     uint64_t unlabelled; /* of these, those without a label */
     uint64_t scores;     /* of these, those with a score from before they were learned */
@@ -32,8 +32,8 @@ struct nb_ledger_totals {
     uint64_t dropped;
 };
 
-/* The stored slots of a twin (core/model/live/checkpoint.h): the number of ranges, and of its log
- * the oldest stored record, the first one that is needed, and the number of the next one. */
+/* The stored slots of a twin (core/model/live/checkpoint.h): the number of ranges; and three
+ * numbers of records in its log: the oldest stored one, the first needed one, and the next one. */
 struct nb_twin_stored {
     uint32_t ranges;
     uint64_t oldest, first, next;
@@ -43,11 +43,11 @@ struct nb_twin_stored {
 struct nb_state_record {
     uint64_t last;       /* number of its newest entry */
     uint64_t replay;     /* entries below this number are in every stored range */
-    uint64_t tail;       /* feature changes, and one per entry, from `replay` on */
+    uint64_t tail;       /* changes of features, plus one per entry, from `replay` on */
     uint64_t vocabulary; /* tokens with a count above 0 */
     uint32_t rows;       /* rows that have an id */
-    uint32_t labels;     /* records of labels */
-    uint32_t weights;    /* records of weights */
+    uint32_t labels;     /* number of records in LABELS */
+    uint32_t weights;    /* number of records in WEIGHTS */
     struct nb_ledger_totals totals;
     struct nb_twin_stored twin;
 };
@@ -113,7 +113,7 @@ struct nb_serials {
 /* Reads the greatest numbers in use from every table. Returns 0 or a code. */
 int nb_serials_load(const struct nb_view *view, struct nb_serials *serials, struct nb_error *error);
 
-/* A lower bound of the numbers of a stream's entries; and the stream of an entry. */
+/* Return a lower bound of the numbers of a stream's entries, and the stream of an entry. */
 static inline uint64_t nb_serials_first(unsigned stream)
 {
     return (uint64_t)stream << (NB_SERIALS_POSITION_BITS + NB_SERIALS_ENTRY_BITS);
@@ -124,16 +124,16 @@ static inline unsigned nb_serials_stream(uint64_t number)
     return (unsigned)(stream & ((1u << NB_SERIALS_STREAM_BITS) - 1));
 }
 
-/* The next numbers are for entries of the change at this position of a stream. */
+/* Makes the next numbers belong to the change at this position of a stream. */
 static inline void nb_serials_follow(struct nb_serials *serials, unsigned stream, uint64_t position)
 {
     assert(stream >> NB_SERIALS_STREAM_BITS == 0 && position >> NB_SERIALS_POSITION_BITS == 0);
     uint64_t change = (uint64_t)stream << NB_SERIALS_POSITION_BITS | position;
-    if (serials->entry >> NB_SERIALS_ENTRY_BITS != change) /* it may have some already */
+    if (serials->entry >> NB_SERIALS_ENTRY_BITS != change) /* else some were assigned already */
         serials->entry = change << NB_SERIALS_ENTRY_BITS;
 }
 
-/* Returns the next number for an entry. It is stored only by the entry itself. */
+/* Returns the next number for an entry. Only the entry itself stores it. */
 static inline uint64_t nb_serials_entry(struct nb_serials *serials)
 {
     return ++serials->entry;

@@ -15,7 +15,7 @@ struct surveying {
     const struct nb_view *view;
     struct nb_survey *survey;
     struct nb_entry entry;
-    uint64_t seen; /* number of the entry whose first piece was seen last */
+    uint64_t seen; /* number of the last entry whose first piece was seen */
     void (*lost)(void *user, const char *line);
     void *user;
 };
@@ -44,7 +44,7 @@ struct nb_surveyed_model *nb_survey_model(const struct nb_survey *survey, uint32
                                               sizeof *survey->models, by_number);
 }
 
-/* Returns the model of the number, and adds it if it is new. Numbers mostly ascend. NULL: out of
+/* Returns the model with this number, and adds it if it is new. Numbers mostly ascend. NULL: out of
  * memory. */
 static struct nb_surveyed_model *model_of(struct nb_survey *survey, uint32_t number)
 {

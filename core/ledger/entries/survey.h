@@ -13,8 +13,8 @@ struct nb_surveyed_entry {
     uint64_t replaced;
     uint32_t model;
     uint8_t kind;
-    bool current; /* the newest entry of a document that is learned or has no label ... */
-    bool is_unlabelled, has_score; /* ... and how the indexes count it */
+    bool current; /* it is the newest entry of a document that is learned or stored unlabelled */
+    bool is_unlabelled, has_score; /* for the counts of the indexes */
 };
 
 struct nb_surveyed_model {
@@ -24,7 +24,7 @@ struct nb_surveyed_model {
     bool named; /* it was created, or its import was completed */
     bool gone;  /* it was deleted or replaced */
     uint64_t entries, current, unlabelled, scores, words,
-        garbage; /* rows that the indexes should have */
+        garbage; /* numbers of rows that the indexes should have */
 };
 
 struct nb_survey {
