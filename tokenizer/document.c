@@ -70,7 +70,7 @@ static int count_item(struct nb_tokenizing *t, unsigned part, int kind, struct n
                                       : count_category(t, part, name, item);
 }
 
-/* Counts the presence of a value first: if a limit ends the count, every counted value has it. */
+/* Counts a value. Counts its presence first, so that a limit never cuts off only the presence. */
 static int count_value(struct nb_tokenizing *t, const struct nb_value *value, unsigned part,
                        int kind)
 {
@@ -87,7 +87,7 @@ static int count_value(struct nb_tokenizing *t, const struct nb_value *value, un
  * - a number by its value ("amount=12.5"), however it is written;
  * - the words of a text, folded, with the attribute's name in front ("title:free"), without derived
  *   features (capitals, pairs, n-grams);
- * - for a text and a set also that it is present, by the name ("title").
+ * - for a text and a set also the presence, by the name ("title").
  * Where the attributes are open, values of unknown attributes are skipped. Returns 0 or
  * NB_NO_MEMORY. */
 static int tokenize_values(struct nb_tokenizing *t, struct nb_values values,
@@ -112,8 +112,8 @@ static bool is_given(struct nb_values given, const char *name)
     return i < given.count;
 }
 
-/* Counts the known mail values for those categories among the attributes that have such a name
- * (nb_mail_value_names) and of which the document has no value of its own. */
+/* Counts the known mail values. Each needs a category among the attributes that has its name
+ * (nb_mail_value_names) and for which the document has no value of its own. */
 static int tokenize_mail_values(struct nb_tokenizing *t, const struct nb_mail_values *known,
                                 struct nb_values given, struct nb_attributes attributes)
 {
@@ -181,8 +181,8 @@ static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t lengt
     return nb_tokenize_text(t, NB_FIELD_SUBJECT, "subject:", subject.bytes, subject.length);
 }
 
-/* Estimates the number of features of a document: one of its words for six bytes, or for eight
- * without derived features, and three n-grams for four bytes. */
+/* Estimates the number of features of a document: a feature of words for every six bytes (every
+ * eight without derived features), and three n-grams for every four bytes. */
 static size_t expected_features(const struct nb_tokenizer_settings *settings, size_t bytes)
 {
     bool is_derived = settings->fields >> NB_FIELD_CASE != 0; /* derived fields come last */

@@ -18,7 +18,7 @@
 enum nb_document_kind {
     NB_DOCUMENT_TEXT = 0, /* UTF-8; each invalid byte is read as windows-1252 */
     NB_DOCUMENT_MAIL = 1, /* one raw message (RFC 5322), any bytes */
-    NB_DOCUMENT_HTML = 3  /* a page in UTF-8, read as an HTML part of a mail; 2 is taken
+    NB_DOCUMENT_HTML = 3  /* a page in UTF-8, read like an HTML part of a mail; 2 has another use
                            (core/writer/submit.c) */
 };
 
@@ -26,7 +26,7 @@ struct nb_document {
     enum nb_document_kind kind;
     const char *bytes; /* borrowed */
     size_t length;
-    struct nb_values values;     /* borrowed; in addition to the bytes, or without any */
+    struct nb_values values;     /* borrowed; the values of attributes, also without any bytes */
     struct nb_envelope envelope; /* of a mail that is being delivered; else zeros */
 };
 

@@ -13,9 +13,9 @@
  * the first-level cache and is cheap to empty. */
 enum {
     FIRST_SLOTS = 1024,
-    EXPECTED_SLOTS = 65536, /* more gain nothing */
+    EXPECTED_SLOTS = 65536, /* most slots made in advance: more would save no time */
     SLOTS_PER_FEATURE =
-        4, /* that is expected: a look at a slot of another feature is mispredicted */
+        4, /* for each expected feature: meeting the slot of another feature is mispredicted */
     FIRST_CHUNK = 16384,
     LARGEST_CHUNK = 1 << 20 /* chunks double up to this */
 };
@@ -235,8 +235,8 @@ size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
     if (bag->size == 0) /* there is no first feature */
         return put_all(count, rest);
     for (size_t i = 0; i < count; i++) {
-        /* Empty slots compare with the first feature. It is not this one, or it would have this
-         * slot. */
+        /* An empty slot is compared with the first feature, which cannot be this one: it would have
+         * this slot. */
         uint32_t slot = slots[(size_t)ids[i] & mask];
         struct nb_feature *feature = &features[slot - 1 + (slot == 0)];
         unsigned is_known = feature->id == ids[i];

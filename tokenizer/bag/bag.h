@@ -26,9 +26,9 @@ struct nb_bag {
     struct nb_bag_private *private_; /* hash table and text storage */
 };
 
-/* Copies NB_BAG_BLOCK bytes at once where both texts have as many behind them, instead of calling
- * memcpy for each text. It uses the builtin because _FORTIFY_SOURCE turns memcpy into a call where
- * it knows the size of the destination but not the offset in it. */
+/* Copies a text in blocks of NB_BAG_BLOCK bytes instead of calling memcpy. Both texts must have as
+ * many bytes behind them. Uses the builtin because _FORTIFY_SOURCE turns memcpy into a call if it
+ * knows the size of the destination but not the offset in it. */
 enum { NB_BAG_BLOCK = 16 };
 
 static inline void nb_bag_copy(char *to, const char *from, size_t length)
@@ -46,9 +46,9 @@ void nb_bag_init(struct nb_bag *bag);
 /* Empties the bag and keeps its memory for the next document, whose texts will be kept. */
 void nb_bag_reset(struct nb_bag *bag);
 
-/* Empties the bag like nb_bag_reset, and makes room for about `features` features as far as this
- * pays; a wrong number costs time only. Unless `keeps_texts`, the bag keeps no texts until it is
- * emptied again. Returns 0 or NB_NO_MEMORY. */
+/* Empties the bag like nb_bag_reset, and makes room for about `features` features, as far as that
+ * saves time; a wrong number only costs time. Unless `keeps_texts`, the bag keeps no texts until it
+ * is emptied again. Returns 0 or NB_NO_MEMORY. */
 int nb_bag_begin(struct nb_bag *bag, size_t features, bool keeps_texts);
 
 /* Frees everything; the bag is empty and usable again. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a bag, for the tokenizer's own files: counting without a function call per token.
+ * The inside of a bag, for the tokenizer's own files, which count a token without a function call.
  * A bag belongs to one thread at a time.
  *
  * A token is written to `room`, behind the texts of the features so far. If the feature is new, its
@@ -23,12 +23,12 @@ enum { NB_BAG_ROOM = 512 };
 struct nb_bag_chunk; /* a piece of text storage */
 
 struct nb_bag_private {
-    struct nb_string *texts; /* owned; those of the bag, if it keeps them */
-    char *room;              /* NB_BAG_ROOM bytes at least are free here, after nb_bag_prepare */
-    char *room_end;          /* when `room` is past it, the next text goes to another chunk */
+    struct nb_string *texts; /* owned; the texts of the features, if the bag keeps them */
+    char *room;              /* at least NB_BAG_ROOM bytes are free here after nb_bag_prepare */
+    char *room_end;          /* if `room` is beyond this, the next text goes to another chunk */
     uint32_t *slots; /* hash table, open addressing: index of a feature plus one, 0 is free */
-    size_t mask;     /* slots in use minus one: a power of two minus one */
-    size_t most;     /* features that fit into these slots */
+    size_t mask;     /* number of slots in use minus one: a power of two minus one */
+    size_t most;     /* most features for this number of slots */
     size_t slot_capacity;
     size_t feature_capacity;
     struct nb_bag_chunk *first;
@@ -49,8 +49,8 @@ int nb_bag_grow(struct nb_bag *bag);
 
 enum { NB_BAG_KNOWN_MOST = 256 };
 
-/* Counts one occurrence of each of `count` features (at most NB_BAG_KNOWN_MOST) that the bag
- * already has in the slot where the look-up begins. Writes the indexes of the other features to
+/* Counts one occurrence of each of `count` features (at most NB_BAG_KNOWN_MOST), if the bag already
+ * has the feature in the slot where its look-up begins. Writes the indexes of the other features to
  * `rest` in their order; `rest` has room for `count` + 1. Returns how many it wrote. No branch
  * depends on a feature. */
 size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,

@@ -21,7 +21,7 @@ int nb_tokenize_feature(struct nb_tokenizing *t, enum nb_field field, const char
 
 enum { Q = '?' };
 
-/* Sixteen bytes to a line. */
+/* One line for each sixteen bytes. */
 
 /* clang-format off */
 const char nb_feature_bytes[256] = {
@@ -43,7 +43,7 @@ const char nb_feature_bytes[256] = {
     Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q};
 /* clang-format on */
 
-/* Whether a feature of a field is counted; takes it from the limit on tokens. */
+/* Whether a feature of a field is to be counted; if so, lowers the rest of the limit on tokens. */
 static bool is_wanted(struct nb_tokenizing *t, enum nb_field field)
 {
     assert((unsigned)field < NB_FIELDS);

@@ -46,7 +46,7 @@ struct nb_bag_work {
     bool is_short; /* the work ran out: something was left out */
 };
 
-/* No bound. */
+/* Work without a bound. */
 #define NB_WORK_UNBOUNDED ((struct nb_bag_work){.left = UINT64_MAX})
 
 /* The work for a document of `length` bytes, at `per_byte` units for each byte (0: no bound). */
@@ -83,13 +83,13 @@ static inline size_t nb_work_take(struct nb_bag_work *work, size_t bytes, unsign
     return (size_t)affordable;
 }
 
-/* Which fields are counted, a bit each (a field that is off costs nothing), and how often. */
+/* The features that are counted. A field that is off costs nothing. */
 struct nb_tokenizer_settings {
-    uint32_t fields;                 /* 1u << enum nb_field ... */
-    uint32_t max_count;              /* occurrences of one feature that count; 0: all */
-    struct nb_attributes attributes; /* the attributes of values; borrowed */
-    const char *mail_server; /* header fields of this server give values; borrowed. NULL: none */
-    bool without_texts;      /* the bag keeps ids and counts alone */
+    uint32_t fields;                 /* a bit for each field: 1u << enum nb_field */
+    uint32_t max_count;              /* most occurrences of one feature that count; 0: all */
+    struct nb_attributes attributes; /* the model's attributes; borrowed */
+    const char *mail_server; /* server whose header fields give values; borrowed. NULL: none */
+    bool without_texts;      /* the bag keeps only ids and counts */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and
@@ -117,10 +117,10 @@ struct nb_tokenizing {
     const struct nb_tokenizer_settings *settings;
     const struct nb_tokenizer_limits *limits;
     struct nb_bag *bag;
-    size_t tokens_left; /* of limits->tokens; at 0 no more is counted and bag->truncated is set */
-    struct nb_bag_work work; /* when it is spent, no more is read and bag->truncated is set */
+    size_t tokens_left; /* rest of limits->tokens; at 0 counting stops and sets bag->truncated */
+    struct nb_bag_work work; /* when it is spent, reading stops and sets bag->truncated */
     size_t ngram_bytes;      /* bytes of Subject and body cut into n-grams so far; begins at 0 */
-    struct nb_mail_values *mail_values; /* takes the fields of a mail's header; NULL: not wanted */
+    struct nb_mail_values *mail_values; /* gets the fields of a mail's header; NULL: not wanted */
 };
 
 /* Whether features of a field are counted under the settings. */
@@ -143,7 +143,7 @@ enum { NB_FEATURE_TEXT = 320 }; /* bytes; longer ones are cut */
 _Static_assert((int)NB_FEATURE_TEXT <= (int)NB_BAG_ROOM, "a text fits into the room of a bag");
 
 struct nb_feature_text {
-    char bytes[NB_FEATURE_TEXT + NB_BAG_BLOCK]; /* a copy of blocks may read behind the text */
+    char bytes[NB_FEATURE_TEXT + NB_BAG_BLOCK]; /* copying in blocks may read behind the text */
     size_t length;
 };
 
@@ -155,14 +155,14 @@ extern const char nb_feature_bytes[256];
 static inline uint64_t nb_feature_eight(uint64_t bytes)
 {
     const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
-    bool is_ascii = ((bytes | (bytes + each)) & high) == 0; /* nor DEL: no carry from here on */
+    bool is_ascii = ((bytes | (bytes + each)) & high) == 0; /* without DEL: so no carry below */
     bool is_visible = ((bytes + each * (0x80 - '!')) & high) == high;
     uint64_t capitals = (bytes + each * (0x80 - 'A')) & ~(bytes + each * (0x7F - 'Z')) & high;
     return is_ascii && is_visible ? bytes | capitals >> 2 : 0;
 }
 
-/* Loads the last 1 to 7 bytes of a text as eight, padded with '!'. Only one branch depends on their
- * number. */
+/* Loads the last `count` bytes of a text, 1 to 7, as eight bytes padded with '!'. Only one branch
+ * depends on `count`. */
 static inline uint64_t nb_feature_tail(const char *bytes, size_t count)
 {
     const unsigned char *b = (const unsigned char *)bytes;
@@ -183,7 +183,7 @@ static inline void nb_feature_store(char *to, uint64_t eight)
     __builtin_memcpy(to, &eight, sizeof eight);
 }
 
-/* Append bytes, a C string, a text. What does not fit is left out. */
+/* The next functions append bytes, a C string or a text, as far as they fit. */
 static inline void nb_feature_put(struct nb_feature_text *f, const char *bytes, size_t length)
 {
     size_t end = f->length; /* a copy, which no store to a byte can change */
@@ -224,8 +224,8 @@ static inline void nb_feature_begin(struct nb_feature_text *f, const char *text)
     memcpy(f->bytes, text, f->length);
 }
 
-/* Like nb_feature_begin, for a text of at most NB_FEATURE_TEXT bytes that was copied from a feature
- * text. */
+/* Like nb_feature_begin, for a text of at most NB_FEATURE_TEXT bytes that comes from another
+ * feature text. */
 static inline void nb_feature_begin_string(struct nb_feature_text *f, struct nb_string text)
 {
     f->length = text.length;
@@ -240,7 +240,7 @@ static inline void nb_feature_put_string(struct nb_feature_text *f, struct nb_st
 /* Counts the feature with this text, as nb_tokenize_feature does. */
 int nb_feature_count(struct nb_tokenizing *t, enum nb_field field, const struct nb_feature_text *f);
 
-/* Like nb_feature_count, for the text without the bytes between `head` and `from`. */
+/* Like nb_feature_count, for the text without its bytes from `head` to `from`. */
 int nb_feature_count_ends(struct nb_tokenizing *t, enum nb_field field,
                           const struct nb_feature_text *f, size_t head, size_t from);
 

@@ -34,7 +34,7 @@ static size_t read_number(const char *text, size_t length, char *utf8, size_t *w
     uint32_t code = 0;
     for (int digit; at < length && (digit = digit_value(text[at], hexadecimal)) >= 0; at++) {
         if (code <
-            0x110000) /* beyond it no digit is added, so that the number cannot wrap around */
+            0x110000) /* above this, digits are ignored, so that the number cannot wrap around */
             code = code * (hexadecimal ? 16 : 10) + (uint32_t)digit;
     }
     if (at == first)
@@ -47,8 +47,8 @@ static size_t read_number(const char *text, size_t length, char *utf8, size_t *w
     return at + (at < length && text[at] == ';');
 }
 
-/* Finds a name in a text of nb_html_entity_names. Returns the place behind it; NULL: it is not
- * there. */
+/* Finds a name in a text of nb_html_entity_names. Returns the position after the name; NULL: it is
+ * not there. */
 static const char *find_name(struct nb_string names, const char *name, size_t length)
 {
     const char *low = names.bytes, *high = names.bytes + names.length;
@@ -67,7 +67,7 @@ static const char *find_name(struct nb_string names, const char *name, size_t le
     return NULL;
 }
 
-/* Writes the code points behind a name. */
+/* Writes the characters of the code points that follow a name. Returns their length. */
 static size_t put_name(const char *at, char *utf8)
 {
     size_t length = 0;
@@ -95,7 +95,7 @@ static size_t read_name(const char *text, size_t length, char *utf8, size_t *wri
         *written = put_name(found, utf8);
         return size + 2;
     }
-    /* The longest name that needs no ';' and is the beginning of the word. */
+    /* Look for the longest name that needs no ';' and with which the word begins. */
     for (size_t n = size < NB_HTML_LEGACY_NAME ? size : NB_HTML_LEGACY_NAME; n >= 2; n--) {
         found = find_name(names, name + 1, n - 1);
         if (found != NULL && *found == '*') {
@@ -175,7 +175,7 @@ static const char *read_attribute(const char *at, const char *end, struct nb_str
                                   struct nb_string *value)
 {
     const char *from = at;
-    at = nb_html_name_end(at + 1, end, '='); /* a first '=' belongs to the name */
+    at = nb_html_name_end(at + 1, end, '='); /* if the first byte is '=', it is part of the name */
     *name = between(from, at);
     *value = (struct nb_string){NULL, 0};
     const char *equals = skip_space(at, end);
@@ -185,7 +185,7 @@ static const char *read_attribute(const char *at, const char *end, struct nb_str
 }
 
 /* Reads the next attribute and moves *at behind it, or to `end` if a quote is never closed. If
- * there is none, returns false with *at at the '>' or `end`. */
+ * there is no attribute, returns false, and *at is at the '>' or at `end`. */
 static bool next_attribute(const char **at, const char *end, struct nb_html_attribute *attribute)
 {
     *at = skip_before_attribute(*at, end);
@@ -211,8 +211,8 @@ bool nb_html_attribute(struct nb_html_attributes *attributes, struct nb_html_att
     return next_attribute(&attributes->rest, tag->text.bytes + tag->text.length, attribute);
 }
 
-/* Reads the attributes of a tag, which begin at `at`, and keeps the first of them. Returns the
- * position of the '>' that ends it; `end` if there is none. */
+/* Reads the attributes of a tag, which begin at `at`, and keeps the first of them in `token`.
+ * Returns the position of the '>' that ends the tag; `end` if there is none. */
 static const char *tag_end(const char *at, const char *end, struct nb_html_token *token)
 {
     struct nb_html_attribute unkept;
@@ -232,7 +232,7 @@ static bool is_raw(struct nb_string name)
            nb_string_equals_nocase(name, "title") || nb_string_equals_nocase(name, "textarea");
 }
 
-/* `at` is behind the '<' of a start tag or the '</' of an end tag. */
+/* Reads a tag. `at` is after the '<' of a start tag or the '</' of an end tag. */
 static enum nb_html_kind read_tag(struct nb_html_lexer *lexer, const char *at,
                                   enum nb_html_kind kind, struct nb_html_token *token)
 {
@@ -241,7 +241,7 @@ static enum nb_html_kind read_tag(struct nb_html_lexer *lexer, const char *at,
     token->name = between(from, at);
     const char *closing = tag_end(at, lexer->end, token);
     token->text = between(at, closing);
-    if (closing == lexer->end) { /* no end: the tag is left out */
+    if (closing == lexer->end) { /* a tag without an end is left out */
         lexer->at = lexer->end;
         return token->kind = NB_HTML_FINISHED;
     }
@@ -259,7 +259,7 @@ static enum nb_html_kind comment(struct nb_html_lexer *lexer, struct nb_html_tok
     return token->kind = NB_HTML_COMMENT;
 }
 
-/* `at` is behind "<!--". */
+/* Reads a comment. `at` is after "<!--". */
 static enum nb_html_kind read_comment(struct nb_html_lexer *lexer, const char *at,
                                       struct nb_html_token *token)
 {
@@ -297,7 +297,7 @@ static enum nb_html_kind read_raw(struct nb_html_lexer *lexer, struct nb_html_to
     return token->kind = NB_HTML_RAW;
 }
 
-/* Reads the tag or comment at a '<'; false if the '<' is an ordinary character. */
+/* Reads the tag or comment at a '<'. Returns false if the '<' is an ordinary character. */
 static bool read_markup(struct nb_html_lexer *lexer, struct nb_html_token *token)
 {
     const char *at = lexer->at + 1;

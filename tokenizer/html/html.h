@@ -131,7 +131,7 @@ struct nb_html_token {
     struct nb_string text;
     const char *rest; /* of a tag: the attributes behind the known ones */
     size_t known;
-    struct nb_html_attribute attributes[NB_HTML_KNOWN]; /* `known` of them */
+    struct nb_html_attribute attributes[NB_HTML_KNOWN]; /* the first `known` attributes */
 };
 
 struct nb_html_lexer {
@@ -158,8 +158,8 @@ struct nb_html_attributes nb_html_attributes_of(const struct nb_html_token *star
 /* Reads the next attribute. Returns false when none is left. */
 bool nb_html_attribute(struct nb_html_attributes *attributes, struct nb_html_attribute *attribute);
 
-/* Appends text to `out`, its entities decoded and NUL bytes left out, as browsers do. Returns 0 or
- * NB_NO_MEMORY. */
+/* Appends text to `out`, with entities decoded and without NUL bytes, as browsers read it. Returns
+ * 0 or NB_NO_MEMORY. */
 int nb_html_decode(struct nb_buffer *out, const char *text, size_t length);
 
 #endif

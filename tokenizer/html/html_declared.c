@@ -6,11 +6,11 @@
 #include "core/base/string.h"
 #include "tokenizer/html/html_length.h"
 
-/* In thousandths; lengths in thousandths of a pixel. */
+/* Limits in thousandths; for lengths in thousandths of a pixel. */
 enum {
     CLEAR_OPACITY = 100,
-    FLAT = 1000,           /* a height or width of nothing */
-    OUTSIDE = -900 * 1000, /* -9999px and -999em, but no part of a page */
+    FLAT = 1000,           /* an element of at most this height or width shows no text */
+    OUTSIDE = -900 * 1000, /* outside of any page, like -9999px and -999em */
     OUTSIDE_MARGIN = -2000 * 1000,
     HALF = 500 * 1000, /* 50 % of a box, as nb_html_pixels reads it */
     SIDES = 4
@@ -104,7 +104,7 @@ static bool is_shape_empty(struct nb_string value)
     return is_shape && memchr(value.bytes, '0', value.length) != NULL && !has_digit_but_0(value);
 }
 
-/* Whether one of the numbers, or lengths, of a function's arguments is as said. */
+/* Whether an argument of a function hides: a length far outside, or a scale of almost zero. */
 static bool has_argument(struct nb_string arguments, bool is_length)
 {
     while (arguments.length > 0) {
@@ -115,7 +115,7 @@ static bool has_argument(struct nb_string arguments, bool is_length)
     return false;
 }
 
-/* Functions of `transform` that make the text vanish: scale(0), translate(-9999px). */
+/* Whether `transform` makes the text vanish: scale(0), translate(-9999px). */
 static bool is_transformed_away(struct nb_string value)
 {
     while (value.length > 0) {
@@ -142,7 +142,7 @@ static void declare_color(struct nb_html_declared *d, struct nb_string value)
     d->color = color;
 }
 
-/* Sets the background. A transparent one keeps that of the element around it. */
+/* Sets the background, unless it is transparent and shows that of the element around it. */
 static void declare_background(struct nb_html_declared *d, struct nb_string value)
 {
     int color = nb_html_background(value);
@@ -183,8 +183,8 @@ static void declare_font_size(struct nb_html_declared *d, struct nb_string value
     (void)take_font_size(d, value); /* a value that is no size declares nothing */
 }
 
-/* Reads the shorthand `font`: the size is the first word that is one, "bold 1px/1 Arial". A weight
- * has no unit. */
+/* Reads the shorthand `font`, "bold 1px/1 Arial": the size is the first word that is a size. A
+ * weight like 700 is none, because it has no unit. */
 static void declare_font(struct nb_html_declared *d, struct nb_string value)
 {
     while (value.length > 0) {
@@ -296,8 +296,8 @@ static bool is_override(struct nb_string value)
 
 enum { NAME_BYTES = 24 /* of a property, and zeros behind it */ };
 
-/* A property is a bit; `hides` decides whether its value hides, or `declare` stores its value.
- * Sorted by the first letter. */
+/* The properties by name. For each, `hides` decides whether a value hides, or `declare` stores the
+ * value. Sorted by the first letter. */
 static const struct property {
     char name[NAME_BYTES];
     enum nb_html_property property;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads from CSS declarations, of a `style` attribute or of a rule in a style sheet, whether text
- * is visible. The result is a few bits and numbers, so that a rule takes the same time to apply
- * however long it is. Pure functions; any thread.
+ * Reads the CSS declarations of a `style` attribute or of a rule in a style sheet, to decide
+ * whether text is visible. The result is a few bits and numbers, so that applying a rule takes the
+ * same time however long the rule is. Pure functions; any thread.
  *
  * Text is hidden by
  *   - display: none; content-visibility: hidden; visibility: hidden or collapse;
@@ -36,8 +36,8 @@ enum nb_html_property {
     NB_HTML_MAX_HEIGHT,
     NB_HTML_HEIGHT,
     NB_HTML_WIDTH,
-    NB_HTML_OVERFLOW, /* "hides": overflow is cut off */
-    NB_HTML_POSITION, /* "hides": the element is positioned */
+    NB_HTML_OVERFLOW, /* counts as hiding if overflow is cut off */
+    NB_HTML_POSITION, /* counts as hiding if the element is positioned */
     NB_HTML_LEFT,
     NB_HTML_TOP,
     NB_HTML_RIGHT,
@@ -52,18 +52,18 @@ enum nb_html_property {
     NB_HTML_ZOOM,
     NB_HTML_FILL,
     NB_HTML_FILTER,
-    NB_HTML_DIRECTION, /* "hides": it is right to left */
-    NB_HTML_BIDI,      /* "hides": it is an override */
-    NB_HTML_COLOR,     /* this one and the rest have values of their own */
+    NB_HTML_DIRECTION, /* counts as hiding if it is right to left */
+    NB_HTML_BIDI,      /* counts as hiding if it is an override */
+    NB_HTML_COLOR,     /* from here on, the values are in members of struct nb_html_declared */
     NB_HTML_BACKGROUND,
     NB_HTML_FONT_SIZE
 };
 
 struct nb_html_declared {
-    uint32_t set;               /* the properties that are declared, a bit for each */
-    uint32_t hides;             /* those of them that hide */
+    uint32_t set;               /* a bit for each declared property */
+    uint32_t hides;             /* a bit for each declared property that hides */
     int color;                  /* 0xrrggbb or NB_COLOR_UNKNOWN */
-    int background;             /* likewise; unknown also with a picture */
+    int background;             /* 0xrrggbb or NB_COLOR_UNKNOWN, also if there is a picture */
     struct nb_html_length font; /* the font size */
 };
 

@@ -13,9 +13,10 @@ enum {
     NB_HTML_LEGACY_NAME = 6   /* bytes of the longest name that needs no final ';' */
 };
 
-/* The names by their first letter: a text has the rest of each name in the order of strcmp, '#' and
- * its code point in hexadecimal, and a blank: "gt#226b ". Of a name that needs no final ';' the
- * mark is '*' ("t*3e "). Some names have two code points ("gesl#22db+fe00 "). */
+/* The names, in one text for each first letter. A text has for each name, in the order of strcmp,
+ * the rest of the name, '#', its code point in hexadecimal, and a blank: "gt#226b ". A name that
+ * needs no final ';' has '*' instead of '#' ("t*3e "). Some names have two code points
+ * ("gesl#22db+fe00 "). */
 extern const struct nb_string nb_html_entity_names[NB_HTML_ENTITY_LETTERS];
 
 #endif

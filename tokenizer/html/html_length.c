@@ -104,7 +104,7 @@ bool nb_html_number(struct nb_string *s, int32_t *thousandths)
     return true;
 }
 
-/* Thousandths of a pixel, or of the font size, in one of each unit. */
+/* The size of each unit in thousandths of a pixel, or of the font size. */
 static const struct {
     const char *name;
     int32_t size;
@@ -163,15 +163,16 @@ bool nb_html_pixels(struct nb_string s, int32_t *thousandths)
         return false;
     bool is_percent = memchr(s.bytes, '%', s.length) != NULL;
     int64_t size = length.number;
-    if (length.is_relative) /* a percent is 10 thousandths of a font, and 10 pixels of a box */
+    if (length.is_relative) /* 1 % is 10 thousandths of the font size, but 10 pixels of the box */
         size *= is_percent ? 1000 : ROOT_FONT;
     int64_t most = NB_HTML_NUMBER_MOST;
     *thousandths = (int32_t)(size > most ? most : size < -most ? -most : size);
     return true;
 }
 
-/* Up to this difference in every channel a colour cannot be told from its background. */
-enum { COLOR_TOLERANCE = 12, CLEAR_ALPHA = 100 /* thousandths: a smaller one is not seen */ };
+/* A colour cannot be told from its background if every channel differs by at most COLOR_TOLERANCE.
+ */
+enum { COLOR_TOLERANCE = 12, CLEAR_ALPHA = 100 /* thousandths; a smaller alpha is invisible */ };
 
 /* The 16 names of HTML 4 (section 6.5), and names of colours near white, which hide text. */
 static const struct {
@@ -212,7 +213,7 @@ static int read_hexadecimal(struct nb_string s)
     return s.length == digits ? color : with_alpha(color, alpha * 1000 / 0xff);
 }
 
-/* Whether a number is followed by a percent sign; takes the sign off. */
+/* Whether a percent sign follows; removes it. */
 static bool take_percent(struct nb_string *s)
 {
     bool is_there = s->length > 0 && s->bytes[0] == '%';

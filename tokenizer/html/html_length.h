@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers and lengths of CSS, in thousandths. Own code: it is bounded and depends on no locale.
- * Pure functions; any thread.
+ * Reads numbers, lengths and colours of CSS; numbers and lengths in thousandths. The time is
+ * bounded, and the result does not depend on the locale. Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_LENGTH_H
 #define NB_TOKENIZER_HTML_HTML_LENGTH_H
@@ -15,7 +15,7 @@
 enum { NB_HTML_NUMBER_MOST = 1000000000 };
 
 /* Reads a number (with sign, point and exponent) at the beginning of *s into *thousandths, and
- * takes it off. Returns false, and leaves *s as it is, if there is none. */
+ * removes it from *s. Returns false, and leaves *s unchanged, if there is none. */
 bool nb_html_number(struct nb_string *s, int32_t *thousandths);
 
 struct nb_html_length {
@@ -41,7 +41,7 @@ struct nb_string nb_html_take_word(struct nb_string *rest);
 
 /* Colours of CSS and of HTML's older attributes. Pure functions; any thread. */
 
-/* Otherwise a colour is 0xrrggbb. */
+/* Special values of a colour, which otherwise is 0xrrggbb. */
 enum {
     NB_COLOR_UNKNOWN = -1,
     NB_COLOR_CLEAR = -2 /* invisible: its alpha is under .1 */
@@ -51,8 +51,8 @@ enum {
  * transparent colour and every other form are unknown. */
 int nb_html_color(struct nb_string s);
 
-/* Reads the colour of the shorthand `background`: its first word that is a colour. With a picture
- * the colour is unknown. */
+/* Reads the colour of the shorthand `background`: its first word that is a colour. If there is a
+ * picture, the colour is unknown. */
 int nb_html_background(struct nb_string s);
 
 /* Whether a reader cannot tell `color` from `background`. False if one of them is unknown. */

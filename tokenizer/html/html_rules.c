@@ -11,7 +11,7 @@
 #include "tokenizer/html/html_length.h"
 
 enum {
-    FOUND_MOST = 32,   /* rules that are applied to one element */
+    FOUND_MOST = 32,   /* most rules that are applied to one element */
     PAIRED_CLASSES = 8 /* classes of one element that are looked up in pairs */
 };
 
@@ -26,7 +26,7 @@ struct nb_html_rule_item {
 struct nb_html_rule_entry {
     uint64_t selector;
     uint32_t order; /* order of the last of its rules */
-    uint32_t shown; /* properties that some readers see */
+    uint32_t shown; /* properties that do not hide for some readers, a bit each */
     uint8_t weight;
     struct nb_html_matched declared;
 };

@@ -20,8 +20,8 @@
 #include "tokenizer/html/html_declared.h"
 
 enum {
-    NB_HTML_RULES = 16384,     /* rules that are kept, one for each selector of a list */
-    NB_HTML_RULES_FILTER = 512 /* bits */
+    NB_HTML_RULES = 16384,     /* most rules that are kept; each selector of a list makes one */
+    NB_HTML_RULES_FILTER = 512 /* bits of the filter */
 };
 
 /* A selector: an element, one or two classes, an id, or an element with one of these. Members that
@@ -33,25 +33,25 @@ struct nb_html_selector {
 /* The kind of a rule. */
 enum nb_html_rule {
     NB_HTML_RULE_NORMAL,
-    NB_HTML_RULE_IMPORTANT, /* before the attribute `style` */
-    NB_HTML_RULE_SHOWS,     /* for some readers: text that it shows counts as visible */
-    NB_HTML_RULE_MAYBE      /* for some of the elements: their colours are unknown */
+    NB_HTML_RULE_IMPORTANT, /* it overrides the attribute `style` */
+    NB_HTML_RULE_SHOWS,     /* it holds for some readers: text that it shows counts as visible */
+    NB_HTML_RULE_MAYBE      /* it may not hold for all elements: their colours become unknown */
 };
 
 struct nb_html_rules {
-    struct nb_html_rule_item *items; /* owned, as they were added */
+    struct nb_html_rule_item *items; /* owned; in the order in which they were added */
     size_t count, room;
-    struct nb_html_rule_entry *entries; /* owned, sorted: one for each selector */
+    struct nb_html_rule_entry *entries; /* owned; sorted, one for each selector */
     size_t entry_count;
-    uint64_t filter[NB_HTML_RULES_FILTER / 64]; /* bits of the selectors that were added */
-    bool has_pairs;                             /* there are selectors of two classes */
+    uint64_t filter[NB_HTML_RULES_FILTER / 64]; /* a bit of each added selector's hash is set */
+    bool has_pairs;                             /* some selectors have two classes */
 };
 
-/* Frees the rules and leaves {0}, which has none. */
+/* Frees the rules and sets *rules to {0}, which has none. */
 void nb_html_rules_deinit(struct nb_html_rules *rules);
 
-/* Adds a rule. Ignores a selector that is empty or combines more than its kinds allow, and all
- * rules beyond NB_HTML_RULES. Returns 0 or NB_NO_MEMORY. */
+/* Adds a rule. Ignores a selector that is empty or combines more than struct nb_html_selector
+ * allows, and all rules beyond NB_HTML_RULES. Returns 0 or NB_NO_MEMORY. */
 int nb_html_rules_add(struct nb_html_rules *rules, const struct nb_html_selector *selector,
                       enum nb_html_rule kind, const struct nb_html_declared *declared);
 

@@ -66,7 +66,7 @@ static enum nb_html_media read_query(struct nb_string query)
     if (!is_screen(type))
         return NB_HTML_MEDIA_NEVER;
     while (query.length > 0) {
-        (void)nb_html_take(&query, '('); /* "and" */
+        (void)nb_html_take(&query, '('); /* skips "and" */
         if (query.length > 0)
             media = lesser(media, read_feature(nb_html_take(&query, ')')));
     }
@@ -86,7 +86,7 @@ enum nb_html_media nb_html_media(struct nb_string query)
     return media;
 }
 
-enum { DEPTH = 8 /* of nested rules like @media; deeper ones are left out */ };
+enum { DEPTH = 8 /* nested rules like @media; deeper ones are left out */ };
 
 /* The state of reading a sheet. */
 struct reader {
@@ -118,7 +118,7 @@ static struct nb_string take_selector_name(struct nb_string *s)
     return name;
 }
 
-/* Adds a name to a compound; returns false if the compound is full. */
+/* Adds a name to a compound selector; returns false if the selector has no room for it. */
 static bool put_name(struct nb_html_selector *selector, char kind, struct nb_string name)
 {
     struct nb_string *place = kind == '#'                        ? &selector->id
@@ -170,8 +170,8 @@ static bool is_around_all(const struct nb_html_selector *s)
             nb_string_equals_nocase(s->element, "body"));
 }
 
-/* Reads a selector into its last compound. Returns the kind of its rules: NORMAL if it has no other
- * condition. Sets *is_known to false if the compound could not be read. */
+/* Reads the last compound of a selector. Returns the kind of the rules: NORMAL if the selector has
+ * no other condition. Sets *is_known to false if the compound could not be read. */
 static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_selector *selector,
                                        bool *is_known)
 {
@@ -180,7 +180,7 @@ static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_select
     *is_known = s.length > 0;
     while (s.length > 0) {
         *is_known = take_compound(selector, &s);
-        if (!*is_known && s.length > 0 && s.bytes[0] == ':') { /* a state of some elements */
+        if (!*is_known && s.length > 0 && s.bytes[0] == ':') { /* only in some states, as :hover */
             kind = NB_HTML_RULE_MAYBE;
             while (s.length > 0 && !nb_html_is_space(s.bytes[0]))
                 s = nb_string_from(s, 1);
@@ -194,7 +194,7 @@ static enum nb_html_rule read_selector(struct nb_string s, struct nb_html_select
         if (s.length > 0 && (is_sibling || !is_around_all(selector)))
             kind = NB_HTML_RULE_MAYBE;
     }
-    if (selector->element.length == 0 && is_around_all(selector)) /* '*': it is inherited */
+    if (selector->element.length == 0 && is_around_all(selector)) /* '*': the style is inherited */
         selector->element = nb_string_of("body");
     return kind;
 }
@@ -247,7 +247,8 @@ static int add_rules(struct reader *r, struct nb_string selectors, struct nb_str
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Returns the first of `marks` from `at` on outside of strings; `end` if there is none. */
+/* Returns the first of the characters `marks` outside of strings, from `at` on; `end` if there is
+ * none. */
 static const char *find_mark(const char *at, const char *end, const char *marks)
 {
     while (at < end && !nb_string_is_one_of(*at, marks)) {

@@ -3,13 +3,14 @@
  * Reads the style sheets of a document, the contents of its <style> elements, into rules. Any
  * thread.
  *
- * What counts:
+ * These rules count:
  *   - selectors of an element, of one class or two, of an id, of an element with a class or an id;
- *     [class=x] and [id=x] are .x and #x; `html`, `body` and `*` around an element say nothing;
+ *     [class=x] and [id=x] are read as .x and #x; `html`, `body` and `*` around an element are
+ *     ignored;
  *   - rules for all screens. Rules for printers are left out. Rules for some screens, such as
  *     telephones, hide nothing; but text that they show counts as visible, because some readers see
  *     it;
- *   - of other selectors ("table.x td", "a:hover") the colours alone, which become unknown.
+ *   - other selectors ("table.x td", "a:hover") only by their colours, which become unknown.
  * External sheets (<link>, @import) and escapes in names are not followed.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_SHEET_H
@@ -21,10 +22,10 @@
 /* Whether a rule of a style sheet applies to people who read a mail, by its media query (CSS Media
  * Queries 3). Pure functions; any thread. */
 
-/* In ascending order: for nested queries the lesser value holds. */
+/* How many screens a query is true for, in ascending order: of nested queries the least counts. */
 enum nb_html_media {
-    NB_HTML_MEDIA_NEVER,     /* printers, speech; screens narrower or wider than any */
-    NB_HTML_MEDIA_SOMETIMES, /* some screens: telephones, dark ones */
+    NB_HTML_MEDIA_NEVER,     /* none: printers, speech, impossible widths */
+    NB_HTML_MEDIA_SOMETIMES, /* some screens: telephones, dark mode */
     NB_HTML_MEDIA_ALWAYS     /* all screens */
 };
 

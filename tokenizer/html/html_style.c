@@ -14,7 +14,7 @@
 enum {
     FONT_DEFAULT = 16,
     FONT_LEAST = 3,     /* smallest readable size, in pixels */
-    INLINE_BYTES = 1024 /* of an attribute with entities that are decoded */
+    INLINE_BYTES = 1024 /* longest value of `style` whose entities are decoded */
 };
 
 struct nb_html_style nb_html_style_default(void)
@@ -59,7 +59,7 @@ static void declare(struct nb_html_style *style, const struct nb_html_declared *
  * is not decoded: nobody has a reason to write entities there. */
 static void read_inline(struct nb_html_declared *declared, struct nb_string css)
 {
-    char bytes[2 * INLINE_BYTES]; /* an entity of 5 bytes may stand for 6: it never grows */
+    char bytes[2 * INLINE_BYTES]; /* enough: an entity of 5 bytes may stand for 6 */
     struct nb_buffer decoded = {.bytes = bytes, .capacity = sizeof bytes};
     if (css.length == 0)
         return;
@@ -69,7 +69,8 @@ static void read_inline(struct nb_html_declared *declared, struct nb_string css)
     (void)nb_html_declare(declared, css, NB_HTML_ALL); /* !important matters in sheets only */
 }
 
-/* Applies colours that an element may have: they become unknown, unless they are the same. */
+/* Applies colours that an element may or may not have: a colour that would change becomes unknown.
+ */
 static void declare_maybe(struct nb_html_style *style, const struct nb_html_declared *d)
 {
     if (is_set(d, NB_HTML_COLOR) && d->color != style->color)
@@ -86,8 +87,8 @@ static bool is_same(const struct nb_html_style *a, const struct nb_html_style *b
 
 /* The attributes of a tag, except those that are applied at once. */
 struct attributes {
-    struct nb_string css, id, classes; /* the first of a repeated one counts */
-    bool any;                          /* any attribute concerns the style */
+    struct nb_string css, id, classes; /* of a repeated attribute the first one */
+    bool any;                          /* the tag has an attribute that concerns the style */
 };
 
 static void keep_first(struct nb_string *place, struct nb_string value)
@@ -95,7 +96,7 @@ static void keep_first(struct nb_string *place, struct nb_string value)
     *place = place->bytes == NULL ? value : *place;
 }
 
-/* Reads the attributes, and applies the older ones, which any CSS overrides. */
+/* Reads the attributes, and applies HTML's older ones (color, bgcolor), which any CSS overrides. */
 static void read_attributes(struct nb_html_style *style, const struct nb_html_token *start_tag,
                             struct attributes *read)
 {
@@ -158,15 +159,15 @@ bool nb_html_style_visible(const struct nb_html_style *style)
            !nb_html_color_is_lost(style->color, style->background);
 }
 
-/* The elements are a stack. The elements of one name are also a list, from the innermost outwards,
- * so that an end tag finds its element without a search through the stack: each element is pushed
- * and popped once, and a tag costs at most one pass over NB_HTML_OPEN_NAMES hashes. */
+/* The open elements are a stack. The elements of one name are also a list, from the innermost
+ * outwards, so that an end tag finds its element without a search through the stack: each element
+ * is pushed and popped once, and a tag takes at most one pass over NB_HTML_OPEN_NAMES hashes. */
 struct nb_html_open_element {
-    struct nb_html_style outer; /* the style behind its end */
+    struct nb_html_style outer; /* the style that applies again after its end */
     uint16_t place;             /* index of its name in names[] */
     uint32_t nested; /* open elements of the same name inside it that did not change the style */
-    uint32_t before; /* the next outer element of the same name */
-    uint32_t table, list; /* the innermost ones around this element */
+    uint32_t before; /* the next outer element of the same name; 0: none */
+    uint32_t table, list; /* the innermost table and list around this element */
 };
 
 _Static_assert(sizeof(struct nb_html_open_element) <= 32, "as the header says");
@@ -217,7 +218,7 @@ static size_t new_place(struct nb_html_open *open, struct nb_string name, uint32
     size_t i = 0;
     while (i < open->name_count && open->names[i].last != 0)
         i++;
-    assert(i < NB_HTML_OPEN_NAMES); /* else `find` had found the last place */
+    assert(i < NB_HTML_OPEN_NAMES); /* else `find` would have returned the last place */
     if (i == open->name_count)
         open->name_count++;
     open->names[i] = (struct nb_html_open_name){.name = name, .hash = hash};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the text of an HTML element is visible, by the attributes of the elements around it. Pure
- * functions; any thread.
+ * Decides whether the text of an HTML element is visible, by the attributes of the elements around
+ * it. Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_HTML_HTML_STYLE_H
 #define NB_TOKENIZER_HTML_HTML_STYLE_H
@@ -19,12 +19,12 @@ enum { NB_HTML_FONT_UNITS = 32 };
 
 /* The style of the text of an element; the elements inside inherit it. */
 struct nb_html_style {
-    bool hidden : 1;    /* no element inside can undo it */
-    bool invisible : 1; /* visibility: an element inside may set it again */
+    bool hidden : 1;    /* hidden, also all elements inside */
+    bool invisible : 1; /* hidden by `visibility`, which an element inside may set again */
     bool reversed : 1;  /* shown from right to left, whatever the letters are */
     uint16_t font;      /* size, in NB_HTML_FONT_UNITS of a pixel */
     int color;          /* 0xrrggbb or NB_COLOR_UNKNOWN */
-    int background;     /* 0xrrggbb or NB_COLOR_UNKNOWN, as for a picture */
+    int background;     /* 0xrrggbb or NB_COLOR_UNKNOWN, for example a picture */
 };
 
 /* Black on white, visible. */
@@ -54,7 +54,7 @@ bool nb_html_style_visible(const struct nb_html_style *style);
  * share the last place, as if they were one name. */
 enum { NB_HTML_OPEN_NAMES = 512 };
 
-struct nb_html_open_element; /* one of them */
+struct nb_html_open_element; /* an open element */
 
 /* Elements are numbered from 1, the outermost first; 0 is none. */
 struct nb_html_open {
@@ -74,8 +74,8 @@ struct nb_html_open {
 /* How far the effect of a tag reaches: never beyond the innermost table. */
 enum nb_html_scope {
     NB_HTML_ANY,
-    NB_HTML_ITEM, /* of a list: its tags end nothing beyond the innermost list either */
-    NB_HTML_LIST, /* of any kind: all have one name here */
+    NB_HTML_ITEM, /* an item of a list: never beyond the innermost list either */
+    NB_HTML_LIST, /* a list of any kind: all lists share one name here */
     NB_HTML_TABLE,
 };
 

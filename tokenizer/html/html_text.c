@@ -11,23 +11,23 @@
 enum {
     NAME_ROOM = 16, /* name of an element in the table, padded with zeros */
     SNIFF_BYTES = 1024,
-    RULES_DEPTH = 65536 /* styled elements in each other; rules do not apply to deeper ones: they
-                           would take more memory than the HTML */
+    RULES_DEPTH = 65536 /* nested styled elements; rules do not apply to deeper ones, which would
+                           take more memory than the HTML */
 };
 
 struct walk {
     struct nb_html_text *out;
     struct nb_html_style style;
     bool visible;
-    bool is_again;            /* the second pass */
-    bool has_begun;           /* an element was seen to which rules could apply */
-    bool is_late;             /* rules came later: stop writing, and read the document again */
-    enum nb_html_media media; /* of the last <style> */
+    bool is_again;            /* this is the second pass */
+    bool has_begun;           /* an element to which rules could apply was seen */
+    bool is_late;             /* rules came after it: stop writing, and read the document again */
+    enum nb_html_media media; /* media of the last <style> */
     struct nb_html_rules *rules;
     struct nb_html_open open;
 };
 
-/* Kinds of elements. Elements of no kind, also unknown ones, are inline, as in browsers. */
+/* Kinds of elements. Elements without a kind, such as unknown ones, are inline, as in browsers. */
 enum {
     LEADING = 1,     /* stands before all visible content */
     SEPARATING = 2,  /* separates the text around it */
@@ -36,7 +36,7 @@ enum {
     ITEM = 16,       /* self-ending, but only within the same list */
     LIST = 32,
     TABLE = 64,
-    PICTURE = 128, /* is replaced by its alternative text */
+    PICTURE = 128, /* its alternative text stands for it */
     STYLE = 256
 };
 
@@ -155,7 +155,8 @@ static int set_style(struct walk *walk, struct nb_html_style style)
     bool turns = style.reversed != walk->style.reversed;
     walk->style = style;
     walk->visible = nb_html_style_visible(&style);
-    /* Hidden places are separate texts. The visible text around a hidden one may be one word. */
+    /* Each hidden place is a separate text. But the visible text on both sides of it may be one
+     * word. */
     int rc = was_visible && !walk->visible ? separate_in(walk, &walk->out->hidden) : 0;
     if (rc == 0 && turns)
         rc = nb_buffer_append(current(walk), style.reversed ? right_to_left : ended, MARK_BYTES);
@@ -235,7 +236,7 @@ static int read_sheet(struct walk *walk, struct nb_string css)
     return rc;
 }
 
-/* Takes the first tag of visible content: rules in the proper place all came before it. */
+/* Takes the first tag of visible content: all rules in the proper place came before it. */
 static int begin(struct walk *walk)
 {
     walk->has_begun = true;

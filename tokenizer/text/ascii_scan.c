@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One loop finds and hashes the features of a window, another one counts them. Whether a feature is
- * new is unpredictable: in a single loop, every third feature would be mispredicted, and the hashes
- * of the next features would begin only then. Words without derived features have a faster path
+ * One loop finds and hashes the features of a window, another loop counts them. Whether a feature
+ * is new is unpredictable: in a single loop, every third feature would be mispredicted, and hashing
+ * the next features would begin only after that. Words without derived features have a faster path
  * (ascii_words below).
  */
 #include "tokenizer/text/token.h"
@@ -14,9 +14,9 @@
 
 /* Words without derived features: one loop finds and hashes tokens, a second counts those that
  * the bag has, and a third enters new ones. The loops handle several windows at once, because the
- * end of each loop is mispredicted, and a window has only ten tokens. */
+ * end of each loop is mispredicted, and a window has only about ten tokens. */
 
-/* Windows that are read before tokens are counted: at most every byte is a token. */
+/* The number of windows that are read before tokens are counted. At most, every byte is a token. */
 enum { WINDOWS = 4, TOKENS_MOST = WINDOWS * NB_ASCII_WINDOW };
 _Static_assert((int)TOKENS_MOST <= (int)NB_BAG_KNOWN_MOST, "they are counted at once");
 
@@ -137,7 +137,7 @@ static int ascii_words(struct nb_text_run *run, const unsigned char **at, const 
 static const char CASE[] = "case:", PAIR[] = "pair:";
 enum { CASE_BYTES = sizeof CASE - 1, PAIR_BYTES = sizeof PAIR - 1 };
 
-/* At most every byte is a token, and every second one a word, which has two more features. */
+/* At most, every byte is a token, and every second byte is a word, which has two more features. */
 enum { FEATURES_MOST = 2 * NB_ASCII_WINDOW };
 
 /* A token or word: a piece of a window. */
@@ -292,8 +292,8 @@ static int count_features(struct nb_text_run *run, const struct found *f, size_t
     return rc;
 }
 
-/* Returns the number of tokens among the first `count` features: the others are in
- * fields that have no tokens. */
+/* Returns the number of tokens among the first `count` features; the others are in fields without
+ * tokens. */
 static size_t count_tokens(const struct found *f, size_t count)
 {
     size_t tokens = 0;
@@ -354,8 +354,8 @@ static const unsigned char *skip_token(const unsigned char *p, const unsigned ch
     return p;
 }
 
-/* Counts the token at *at, which is longer than a kept word or touches a byte above 0x7F, unless it
- * contains or touches such a byte. Moves *at behind it. */
+/* Counts the token at *at, at which the window scan has stopped, if it is a long token of ASCII.
+ * Moves *at behind it. Does nothing if the token contains or touches a byte above 0x7F. */
 static int count_long(struct nb_text_run *run, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *from = *at;

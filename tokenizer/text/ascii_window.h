@@ -5,8 +5,8 @@
  *
  * In a loop over bytes, the processor mispredicts the end of nearly every word, and that costs more
  * than the rest of the loop. Here no branch depends on a byte, except for marks inside words. Every
- * x86-64 has SSE2; other processors run the loop, with which classifying a mail of SpamAssassin's
- * corpus takes 13 % more instructions (callgrind: 114,000 of 870,000).
+ * x86-64 has SSE2; other processors run a loop over bytes, which makes classifying a mail of
+ * SpamAssassin's corpus take 13 % more instructions (callgrind: 114,000 of 870,000).
  */
 #ifndef NB_TOKENIZER_TEXT_ASCII_WINDOW_H
 #define NB_TOKENIZER_TEXT_ASCII_WINDOW_H
@@ -25,7 +25,7 @@
 
 enum { NB_ASCII_WINDOW = 64, NB_ASCII_BEHIND = 16 };
 
-/* The classes of bytes. */
+/* A mask of bytes for each class. */
 struct nb_ascii_masks {
     uint64_t words; /* [A-Za-z0-9_] */
     uint64_t capitals;
@@ -37,14 +37,14 @@ struct nb_ascii_masks {
 
 struct nb_ascii_window {
     unsigned char raw[NB_ASCII_WINDOW + NB_ASCII_BEHIND];   /* the bytes */
-    unsigned char lower[NB_ASCII_WINDOW + NB_ASCII_BEHIND]; /* the same in small letters */
+    unsigned char lower[NB_ASCII_WINDOW + NB_ASCII_BEHIND]; /* the bytes in lower case */
     uint64_t words;    /* bytes of words, including the marks inside them */
-    uint64_t capitals; /* letters */
+    uint64_t capitals; /* capital letters */
     uint64_t begins;   /* the first bytes of the tokens */
     uint64_t goes_on;  /* the further bytes of the tokens */
     uint64_t runs;     /* the first bytes of runs of a mark that are longer than an emphasis */
-    unsigned size;     /* bytes up to the end of the window or to a byte above 0x7F */
-    unsigned safe;     /* tokens that end at or before this byte are whole whatever follows */
+    unsigned size;     /* number of bytes before the end of the window or a byte above 0x7F */
+    unsigned safe;     /* tokens that end at or before this position are complete */
 };
 
 static inline bool nb_ascii_is_word(unsigned char c)
@@ -64,8 +64,8 @@ static inline bool nb_ascii_joins(unsigned char before, unsigned char mark, unsi
 
 #ifdef __SSE2__
 
-/* Selects the bytes that are at least `from` and at most `to`, both ASCII: it shifts the range so
- * that `to` becomes the highest number. (gcc 12 compiles "less than" a constant to two
+/* Selects the bytes from `from` to `to`, both ASCII. Shifts the range so that `to` becomes the
+ * highest number, and one comparison is enough. (gcc 12 compiles "less than" a constant to two
  * instructions.) */
 static inline __m128i nb_ascii_between(__m128i text, char from, char to)
 {
@@ -78,9 +78,9 @@ static inline uint64_t nb_ascii_bits(__m128i mask, size_t shift)
     return (uint64_t)(unsigned)_mm_movemask_epi8(mask) << shift;
 }
 
-/* Copies `size` bytes at `p`, or up to 15 more, to `raw`, and in lower case to `lower`, and sorts
- * them into classes. Reads one byte behind them. Inlined, so that the loop over a whole window is
- * unrolled. */
+/* Classifies `size` bytes at `p`, and copies them to `raw` and in lower case to `lower`. May handle
+ * up to 15 bytes more, and reads one byte behind these. Inlined, so that the loop over a whole
+ * window is unrolled. */
 __attribute__((always_inline)) static inline struct nb_ascii_masks
 nb_ascii_classify(const unsigned char *p, size_t size, unsigned char *raw, unsigned char *lower)
 {
@@ -132,7 +132,7 @@ static inline struct nb_ascii_masks nb_ascii_classify(const unsigned char *p, si
 
 #endif
 
-/* The marks that stand inside words. */
+/* Returns the marks that stand inside words. */
 static inline uint64_t nb_ascii_joining(const struct nb_ascii_masks *m, const unsigned char *text)
 {
     uint64_t joining = 0;
@@ -143,9 +143,9 @@ static inline uint64_t nb_ascii_joining(const struct nb_ascii_masks *m, const un
     return joining;
 }
 
-/* The last position at which a token surely ends whatever follows: the mark behind a word may
- * belong to it, and next to a byte above 0x7F a mark may compose with the token, or an invisible
- * character may continue it. */
+/* Returns the last position up to which tokens are complete whatever follows. A mark after a word
+ * may belong to the word. A byte above 0x7F may begin a mark that composes with the token before
+ * it, or an invisible character inside that token. */
 static inline unsigned nb_ascii_safe(const struct nb_ascii_window *w, uint64_t visible,
                                      bool is_last)
 {

@@ -130,7 +130,7 @@ static enum nb_class character_class(uint32_t character)
     }
 }
 
-/* Folds 1 to NB_FOLD_SEGMENT characters with utf8proc: NFKC with full case folding,
+/* Folds 1 to NB_FOLD_SEGMENT characters with utf8proc: NFKC, full case folding,
  * default-ignorable characters removed (NFKC_Casefold of UAX #31). Returns the number of characters
  * in `folded`. */
 static unsigned character_fold(const uint32_t *characters, unsigned count,
@@ -183,7 +183,7 @@ static uint32_t describe(uint32_t c, const unsigned char *joins)
     const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)c);
     if (property->ignorable)
         return nb_packed(c, 0, NB_KIND_IGNORED);
-    /* Letters in black circles and squares are letters, as those in white ones by NFKC. */
+    /* Letters in black circles and squares are letters, like those in white ones (by NFKC). */
     if ((c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189))
         return nb_packed('a' + (c - 0x1F150) % 32, NB_CLASS_LETTER, NB_KIND_SIMPLE);
     int32_t folded[NB_FOLD_QUEUE] = {(int32_t)c};
@@ -255,7 +255,7 @@ static uint32_t queue_folded(struct nb_fold *fold, const uint32_t *segment, unsi
     for (unsigned i = 0; i < count; i++)
         characters[i] = nb_packed_character(segment[i]);
     unsigned n = character_fold(characters, count, folded);
-    if (n == 0) { /* never: only ignored characters fold to nothing, and none is in a segment */
+    if (n == 0) { /* impossible: ignored characters fold to nothing, but no segment has them */
         fold->queue[0] = nb_packed(0xFFFD, NB_CLASS_SYMBOL, NB_KIND_SIMPLE);
         n = 1;
     }
@@ -296,7 +296,7 @@ enum {
     POP = 0x202C,
     OVERRIDE_LEFT = 0x202D,
     OVERRIDE_RIGHT = 0x202E,
-    ISOLATE = 0x2066, /* as embeddings here, up to FIRST_ISOLATE */
+    ISOLATE = 0x2066, /* isolates, up to FIRST_ISOLATE: treated as embeddings */
     FIRST_ISOLATE = 0x2068,
     POP_ISOLATE = 0x2069,
     PARAGRAPH = 0x2029,
@@ -440,7 +440,7 @@ static int stretch(struct writer *w, const unsigned char **at, const unsigned ch
         rc = pop(w);
     if (rc != 0 || w->is_changed)
         return rc != 0 ? rc : nb_buffer_append(w->out, "\n", 1);
-    w->out->length = start; /* its order on the screen is unchanged */
+    w->out->length = start; /* drop a stretch that is shown in the order of its bytes */
     return 0;
 }
 

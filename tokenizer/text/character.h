@@ -24,8 +24,8 @@ enum nb_class {
     NB_CLASS_MID_NUMBER, /* inside a word between digits: comma */
     NB_CLASS_PAIR,       /* letters of scripts without spaces: counted as pairs */
     NB_CLASS_FLAG,       /* regional indicators: two make a flag */
-    NB_CLASS_EMOJI,      /* pictures that emoji are made of (Extended_Pictographic of UTS #51) */
-    NB_CLASS_TONE,       /* skin colour of the emoji before it (Emoji_Modifier) */
+    NB_CLASS_EMOJI,      /* pictures in emoji (Extended_Pictographic of UTS #51) */
+    NB_CLASS_TONE,       /* skin colours of the emoji before them (Emoji_Modifier) */
     NB_CLASS_SYMBOL,     /* every other mark */
     NB_CLASS_END         /* no character: the end of the text */
 };
@@ -34,14 +34,14 @@ enum nb_kind {
     NB_KIND_SIMPLE,    /* folds to one character, which never composes with the one before it */
     NB_KIND_MARK,      /* a mark that folds to itself and never composes; has a combining class */
     NB_KIND_JOINING,   /* may compose with the characters before it, or change places with them */
-    NB_KIND_EXPANDING, /* folds to several characters; the first never composes with one before it
-                        */
+    NB_KIND_EXPANDING, /* folds to several characters; the first never composes with the character
+                          before it */
     NB_KIND_IGNORED    /* default-ignorable: removed */
 };
 
-/* A character and its properties, packed into 32 bits: the character that it folds to (the
+/* A character and its properties, packed into 32 bits: the character to which it folds (the
  * character itself for JOINING and EXPANDING) in 21 bits, its class (its combining class for MARK)
- * in 8, its kind in 3. */
+ * in 8 bits, its kind in 3 bits. */
 enum { NB_CLASS_SHIFT = 21, NB_KIND_SHIFT = 29 };
 
 static inline uint32_t nb_packed(uint32_t character, unsigned class_, enum nb_kind kind)
@@ -76,8 +76,8 @@ static inline uint32_t nb_character(uint32_t character)
 }
 
 enum {
-    NB_FOLD_SEGMENT = 32,   /* characters that are folded together, at most */
-    NB_FOLD_EXPANSION = 18, /* U+FDFA folds to 18 characters, the most in Unicode */
+    NB_FOLD_SEGMENT = 32,   /* most characters that are folded together */
+    NB_FOLD_EXPANSION = 18, /* most characters that one folds to: U+FDFA */
     NB_FOLD_QUEUE = NB_FOLD_SEGMENT * NB_FOLD_EXPANSION
 };
 
@@ -88,17 +88,17 @@ void nb_character_teardown(void);
 /* Folds UTF-8 text one character at a time: NFKC with full case folding, default-ignorable
  * characters removed. A fold belongs to one thread.
  *
- * A character that folds by itself needs one look into the table. Segments in which marks may
+ * A character that folds by itself needs one look-up in the table. Segments in which marks may
  * compose, or in which a character becomes several, go through utf8proc. A segment has at most
  * NB_FOLD_SEGMENT characters (the Stream-Safe Text Format of UAX #15 allows no more), so that the
- * time stays linear whatever number of marks a text piles up. */
+ * time stays linear however many marks follow each other. */
 struct nb_fold {
-    const unsigned char *at; /* behind `ahead` */
+    const unsigned char *at; /* position after `ahead` */
     const unsigned char *end;
-    const unsigned char *ahead_at; /* position of `ahead` in the text; `end` when there is none */
+    const unsigned char *ahead_at; /* position of `ahead` in the text; `end` if there is none */
     const unsigned char *from;     /* position of the character that was returned last */
-    uint32_t ahead;                /* packed: the next character, never of NB_KIND_IGNORED */
-    unsigned taken, queued;        /* characters of `queue`: returned, and in all */
+    uint32_t ahead;                /* the next character, packed; never of NB_KIND_IGNORED */
+    unsigned taken, queued;        /* characters of `queue` that were returned, and all */
     uint32_t queue[NB_FOLD_QUEUE];
 };
 
@@ -148,8 +148,8 @@ static inline uint32_t nb_fold_next(struct nb_fold *fold)
     return nb_fold_segment(fold, packed);
 }
 
-/* Handles text that is shown in another order than that of its bytes: behind a right-to-left
- * override (U+202E) "argaiv" is shown as "viagra". Pure functions; any thread. */
+/* Handles text that is not shown in the order of its bytes: after a right-to-left override
+ * (U+202E), "argaiv" is shown as "viagra". Pure functions; any thread. */
 
 /* Appends the words that overrides reorder, in the order in which they are shown, with a line end
  * after each stretch; appends nothing if there are none. An override extends to its end mark

@@ -13,8 +13,8 @@
 #include "tokenizer/text/url.h"
 #include "tokenizer/text/utf8_decode.h"
 
-/* Returns the length of the beginning of a text that has `most` bytes without CRs before LF, or the
- * length of the text if it has no more. Sets *counted to the number of its bytes besides these
+/* Returns the length of the beginning of a text that has `most` bytes besides CRs before LF; the
+ * length of the whole text if that has fewer. Sets *counted to the number of bytes besides these
  * CRs. */
 static size_t line_ends_span(struct nb_string text, size_t most, size_t *counted)
 {
@@ -52,7 +52,7 @@ static bool is_capital(uint32_t character)
 static int count_case(struct nb_text_run *run, const unsigned char *from, const unsigned char *to)
 {
     static const char prefix[] = "case:";
-    /* 40 folded characters may come from twice as many: a letter and a mark can compose. */
+    /* 40 folded characters may come from 80 characters: a letter and a mark can compose. */
     enum { MOST = 2 * 4 * NB_TOKEN_CHARACTERS };
     unsigned char *text = (unsigned char *)run->storage->room;
     size_t length = sizeof prefix - 1;
@@ -114,8 +114,8 @@ int nb_derived_word(struct nb_text_run *run, size_t length, const unsigned char 
 
 /* ---- parts of a text ------------------------------------------------------------------------- */
 
-/* Returns the length of the first `most` bytes of a text, or less, so that no character is cut; a
- * first character that is longer than that is cut. */
+/* Returns the length of the longest beginning of a text that has at most `most` bytes and cuts no
+ * character. Only a first character that is longer than `most` is cut. */
 static size_t cut(const unsigned char *text, size_t length, size_t most)
 {
     if (length <= most)
@@ -138,8 +138,8 @@ static bool ends_url(unsigned char byte)
     return byte <= ' ' || byte == 0x7F || strchr("<>\"`{}|\\^", byte) != NULL;
 }
 
-/* Returns the end of the URL that begins before `p`. Marks at its end belong to the sentence around
- * it. */
+/* Returns the end of the URL that continues at `p`. Marks at its end are left out: they belong to
+ * the sentence around it. */
 static const unsigned char *url_end(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char *begin = p;
@@ -168,7 +168,7 @@ static bool is_www(const unsigned char *p, const unsigned char *begin, const uns
 /* Counts a URL without a scheme: "www.example.com". */
 static int count_www(struct nb_tokenizing *t, const unsigned char *url, size_t length)
 {
-    char text[1026] = "//"; /* nb_tokenize_url looks at 1,024 bytes */
+    char text[1026] = "//"; /* nb_tokenize_url reads 1,024 bytes */
     if (length > sizeof text - 2)
         length = sizeof text - 2;
     memcpy(text + 2, url, length);
@@ -187,7 +187,7 @@ static int count_mail_domain(struct nb_tokenizing *t, const unsigned char *from,
 static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const unsigned char *end)
 {
     int rc = 0;
-    const unsigned char *done = begin; /* the bytes before it are not read again: linear time */
+    const unsigned char *done = begin; /* earlier bytes are not read again: linear time */
     for (const unsigned char *p = begin; rc == 0; p++) {
         p = nb_link_mark(p, end);
         if (p == end)
@@ -218,7 +218,7 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
 
 static const char UPPER[] = "shape:upper=", EXCLAMATIONS[] = "shape:!=";
 
-/* Counts one of these names with a number after it. */
+/* Counts a feature of the shape: `name` with a number after it. */
 static int count_shape_number(struct nb_tokenizing *t, struct nb_string name, size_t number)
 {
     char text[sizeof UPPER + NB_NUMBER_DIGITS];
@@ -227,7 +227,7 @@ static int count_shape_number(struct nb_tokenizing *t, struct nb_string name, si
     return nb_tokenize_feature(t, NB_FIELD_STRUCTURE, text, name.length + digits);
 }
 
-/* Counts "shape:upper=3", the quarters of the letters that are capitals, and "shape:!=2", the
+/* Counts "shape:upper=3", how many quarters of the letters are capitals, and "shape:!=2", the
  * number of exclamation marks. */
 static int count_shape(struct nb_tokenizing *t, const unsigned char *at, const unsigned char *end)
 {

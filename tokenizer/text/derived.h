@@ -4,8 +4,8 @@
  * pairs of words, character n-grams, URLs, the shape of a Subject. Any thread; a run belongs to
  * one.
  *
- * Each is counted only if the settings want its field. With all of them off, the cost is one test
- * per word.
+ * Each kind is counted only if the settings want its field. If all fields are off, this costs one
+ * test per word.
  */
 #ifndef NB_TOKENIZER_TEXT_DERIVED_H
 #define NB_TOKENIZER_TEXT_DERIVED_H
@@ -55,18 +55,17 @@ size_t nb_line_ends_size(struct nb_string text);
 enum {
     NB_WORD_BYTES = 4 * NB_TOKEN_CHARACTERS,
     NB_NGRAM_BYTES = 3500,    /* bytes of a document's Subject and body cut into n-grams */
-    NB_SHAPE_EXCLAMATIONS = 3 /* more count as 3 */
+    NB_SHAPE_EXCLAMATIONS = 3 /* exclamation marks of a Subject; more count as 3 */
 };
 
-/* The previous word, for pairs, and its hash; of length 0 if there is none. Lives as long as one
- * text. */
+/* The previous word of a text, for pairs, and its hash. The length is 0 if there is none. */
 struct nb_derived {
     struct nb_string word; /* at `bytes` */
     uint64_t hash;
     char bytes[NB_WORD_BYTES + NB_BAG_BLOCK];
 };
 
-/* Begins without a previous word. */
+/* Begins a text without a previous word. */
 static inline void nb_derived_begin(struct nb_derived *derived)
 {
     derived->word = (struct nb_string){derived->bytes, 0};
@@ -103,8 +102,8 @@ static inline int nb_text_count_word(struct nb_text_run *run, size_t length,
                                 : nb_derived_word(run, length, from, to);
 }
 
-/* Counts the features of a text as a whole: the URLs and mail domains in a body (NB_FIELD_URL), the
- * shape of a Subject (NB_FIELD_STRUCTURE), the n-grams of both (NB_FIELD_NGRAM). Returns as
+/* Counts the features of a whole text: the URLs and mail domains in a body (NB_FIELD_URL), the
+ * shape of a Subject (NB_FIELD_STRUCTURE), and the n-grams of both (NB_FIELD_NGRAM). Returns as
  * nb_text_count. */
 int nb_derived_text(struct nb_tokenizing *t, enum nb_field field, const char *text, size_t length);
 

@@ -22,8 +22,8 @@ _Static_assert((int)WINDOW_STARTS > (int)NB_NGRAM, "all starts of an n-gram are 
 static const char PREFIX[] = "ngram:";
 enum { PREFIX_BYTES = sizeof PREFIX - 1 };
 
-/* The last characters in UTF-8, one after the other. When the array is full, the last characters
- * move to the front; otherwise no bytes move. */
+/* The last folded characters of the text in UTF-8. When the array is full, the last characters move
+ * to the front; otherwise no bytes move. */
 struct window {
     unsigned char bytes[WINDOW_BYTES];
     unsigned starts[WINDOW_STARTS]; /* by the character's number modulo WINDOW_STARTS */
@@ -68,7 +68,7 @@ static inline int count_last(struct nb_tokenizing *t, const struct window *w)
     return nb_text_count_room(t, NB_FIELD_NGRAM, 0, PREFIX_BYTES + (w->end - from));
 }
 
-/* Whether the characters before the last one of the next n-gram are ASCII, or too few. */
+/* Whether all characters of the next n-gram except its last one are ASCII, or not there yet. */
 static bool is_ascii(const struct window *w)
 {
     enum { BEFORE = NB_NGRAM - 1 };
@@ -76,8 +76,8 @@ static bool is_ascii(const struct window *w)
                                   : w->end - start_of(w, BEFORE) == BEFORE;
 }
 
-/* Counts the n-grams that end in a character from *at on, up to where the faster ASCII loop can
- * take over. Moves *at there, or to `end`. */
+/* Counts the n-grams that end at or after *at, up to where the faster ASCII loop can take over.
+ * Moves *at there, or to `end`. */
 static int count_folded(struct nb_tokenizing *t, struct window *w, const unsigned char **at,
                         const unsigned char *end)
 {
@@ -132,9 +132,9 @@ static inline size_t squeeze_bytes(unsigned char *to, const unsigned char *from,
     return left;
 }
 
-/* Like squeeze_bytes; moves sixteen bytes at once if they have no blank after a blank. One by one,
- * classifying a mail of SpamAssassin's corpus takes 2.5 % more instructions (callgrind), which with
- * the other loops that are simple would be 5 %. */
+/* Like squeeze_bytes; moves sixteen bytes at once if they have no blank after a blank. If bytes are
+ * moved one by one, classifying a mail of SpamAssassin's corpus takes 2.5 % more instructions
+ * (callgrind); if the other such loops are simple, too, 5 % more. */
 static size_t squeeze(unsigned char *bytes, size_t count, bool *blank)
 {
     unsigned was_blank = *blank;
@@ -159,7 +159,7 @@ static size_t squeeze(unsigned char *bytes, size_t count, bool *blank)
 
 enum { PACKED_BYTES = PREFIX_BYTES + NB_NGRAM };
 
-/* Makes the text of an n-gram, "ngram:" and the five characters at `at`; reads LOAD_BYTES. */
+/* Returns the text of an n-gram: "ngram:" and the five characters at `at`. Reads LOAD_BYTES. */
 static inline struct nb_feature_block pack(const unsigned char *at)
 {
     const uint64_t prefix = UINT64_C(0x3A6D6172676E); /* 'n' in the lowest byte */
@@ -209,8 +209,8 @@ static int count_block(struct nb_tokenizing *t, const unsigned char *block, size
     return NB_BUDGET_SPENT;
 }
 
-/* Counts the n-grams that end in a byte from `p` to `end`; the characters before `p` must be ASCII,
- * too. */
+/* Counts the n-grams that end at one of the bytes from `p` to `end`. The last characters before `p`
+ * must be ASCII, too. */
 static int count_ascii(struct nb_tokenizing *t, struct window *w, const unsigned char *p,
                        const unsigned char *end)
 {

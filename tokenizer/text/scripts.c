@@ -21,9 +21,9 @@ static const struct {
     {0x051B, 'q'}, {0x051D, 'w'},
 };
 
-/* Small letters of Cyrillic and Greek that nobody takes for Latin ones, and the micro sign, which
- * is folded to a Greek letter. They stand next to Latin letters in honest words ("SMSку", "5 µg"),
- * and in Latin text that was read in a Cyrillic charset. */
+/* Small letters of Cyrillic and Greek that no reader takes for Latin ones, and the micro sign,
+ * which is folded to a Greek letter. They occur next to Latin letters in honest words ("SMSку", "5
+ * µg"), and in Latin text that was read in a Cyrillic charset. */
 static const uint16_t FOREIGN[] = {
     0x03B4, 0x03B8, 0x03BB, 0x03BC, 0x03BE, 0x03C0, 0x03C6, 0x03C8, 0x0431, 0x0434, 0x0436, 0x0438,
     0x0439, 0x043B, 0x0444, 0x0446, 0x0447, 0x0448, 0x0449, 0x044A, 0x044B, 0x044C, 0x044D, 0x044E,
@@ -41,9 +41,9 @@ static bool has_foreign(const unsigned char *word, size_t length)
     return has;
 }
 
-/* Small letters that are drawn like others: small capitals of the phonetic alphabet, and letters
- * with a stroke. Those that are no `sign` are also letters of languages, and count only next to one
- * that is a `sign`. Sorted. */
+/* Small letters that look like others: small capitals of the phonetic alphabet, and letters with a
+ * stroke. Those that are no `sign` are also used in real languages, and count only in a word that
+ * has a `sign`. Sorted. */
 static const struct {
     uint16_t character;
     char latin;
@@ -148,7 +148,7 @@ static size_t find_dressed(uint32_t character)
     return low < DRESSED_COUNT && DRESSED[low].character == character ? low : DRESSED_COUNT;
 }
 
-/* Whether DRESSED may have the character, a quick test, because most words have none of them. */
+/* Whether DRESSED may have the character: a quick test, because most words have no such letters. */
 static bool may_be_dressed(uint32_t c)
 {
     return is_between(c, 0x180, 0x2AF) || is_between(c, 0x1D00, 0x1D7F) ||
@@ -175,7 +175,7 @@ static unsigned dress_of(const unsigned char *word, size_t length)
     return latin && other && !has_foreign(word, length) ? dress | NB_DRESS_MIXED : dress;
 }
 
-/* Returns the letter that a character looks like in a word of this dress. */
+/* Returns the letter that a character looks like in a word with these disguises. */
 static uint32_t plain_of(uint32_t character, unsigned dress)
 {
     for (size_t i = 0; (dress & NB_DRESS_MIXED) != 0 && i < sizeof LOOKALIKES / sizeof *LOOKALIKES;
@@ -201,7 +201,7 @@ unsigned nb_scripts_plain(const unsigned char *word, size_t length, unsigned cha
     return dress;
 }
 
-/* Returns the bit of the three-byte character at `at`, which begins with E2. */
+/* Returns the kind (enum nb_unseen) of the three-byte character at `at`, whose first byte is E2. */
 static unsigned unseen_of(const char *at)
 {
     if (at[1] == '\x80')
@@ -259,7 +259,7 @@ bool nb_text_is_ascii(struct nb_string text)
     }
     for (size_t i = 0; i + EIGHT <= text.length; i += EIGHT) /* compilers vectorize this loop */
         faults |= faults_of(text.bytes + i);
-    return (faults | faults_of(text.bytes + text.length - EIGHT)) == 0; /* they may overlap */
+    return (faults | faults_of(text.bytes + text.length - EIGHT)) == 0; /* the last eight bytes */
 }
 
 static bool is_fault(const unsigned char *at, size_t length, bool is_replacement_fault)

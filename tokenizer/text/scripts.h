@@ -15,16 +15,16 @@
 
 /* The disguises of a word, a bit each. */
 enum nb_dress {
-    NB_DRESS_MIXED = 1,    /* Latin letters and Cyrillic or Greek ones that pass for them */
+    NB_DRESS_MIXED = 1,    /* Latin letters mixed with Cyrillic or Greek ones that look alike */
     NB_DRESS_CAPITALS = 2, /* small capitals: ᴠɪᴀɢʀᴀ */
     NB_DRESS_STRUCK = 4,   /* letters that are struck through, underlined or encircled: v̶i̶a̶ */
-    NB_DRESS_SIGNS = 8     /* signs that innocent texts have as well: vowel points, tatweel */
+    NB_DRESS_SIGNS = 8     /* signs that innocent texts have, too: vowel points, tatweel */
 };
 
-/* Classifies a character that is not a letter but is added to the letter `base` before it (0:
- * none): NB_DRESS_STRUCK, NB_DRESS_SIGNS, or 0 for all other characters. Signs are tatweel and
- * vowel marks of Arabic, points and accents of Hebrew, and marks that do not compose with an ASCII
- * letter (those that do are one character in folded text). */
+/* Classifies a character that follows the letter `base` (0: none): returns NB_DRESS_STRUCK or
+ * NB_DRESS_SIGNS if it only decorates that letter, or 0. Signs are tatweel and vowel marks of
+ * Arabic, points and accents of Hebrew, and marks after an ASCII letter with which they do not
+ * compose (marks that do compose are part of one character in folded text). */
 unsigned nb_scripts_added(uint32_t character, uint32_t base);
 
 /* Writes the plain reading of a folded word (UTF-8) to `plain`, and its length. If the word mixes
@@ -35,10 +35,10 @@ unsigned nb_scripts_added(uint32_t character, uint32_t base);
 unsigned nb_scripts_plain(const unsigned char *word, size_t length, unsigned char *plain,
                           size_t *plain_length);
 
-/* Kinds of invisible characters in a text. */
+/* Kinds of invisible characters in a text, a bit each. */
 enum nb_unseen {
-    NB_UNSEEN_SPLITS = 1,   /* those of no width that only serve to split words: U+200B, U+2060, or
-                               U+FEFF behind the beginning; not the joiners that some scripts and
+    NB_UNSEEN_SPLITS = 1,   /* characters without width that only split words: U+200B, U+2060, or
+                               U+FEFF after the beginning; not the joiners that some scripts and
                                emoji need */
     NB_UNSEEN_OVERRIDES = 2 /* directional overrides (tokenizer/text/character.h) */
 };
@@ -46,7 +46,8 @@ enum nb_unseen {
 /* Returns the kinds of invisible characters in a text. The bytes need not be UTF-8. */
 unsigned nb_scripts_unseen(const char *text, size_t length);
 
-/* Whether bytes are valid in the charset in which they are read. Pure functions; any thread. */
+/* Checks whether bytes are valid in the charset in which they are read. Pure functions; any thread.
+ */
 
 /* Whether bytes are ASCII without an escape character, which begins another character set (ISO
  * 2022). */
@@ -57,8 +58,8 @@ bool nb_text_is_ascii(struct nb_string text);
  * charset. Time: linear in its length. */
 bool nb_text_is_utf8(struct nb_string text);
 
-/* Whether the conversion of a text to UTF-8 assumed the right charset: like nb_text_is_utf8, with
- * U+FFFD as a fault, too. */
+/* Whether a text was converted to UTF-8 from the right charset: like nb_text_is_utf8, but U+FFFD
+ * also counts as a fault. */
 bool nb_text_is_readable(struct nb_string text);
 
 #endif

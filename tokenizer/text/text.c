@@ -41,7 +41,8 @@ static int scan_field(struct nb_tokenizing *t, enum nb_field field, const char *
     return scan(&run, prefix, text, length);
 }
 
-/* Counts the words that overrides reorder, as they are shown, and a feature for their presence. */
+/* Counts the words that overrides reorder, in the order in which they are shown, and a feature for
+ * their presence. */
 static int count_shown(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                        const char *text, size_t length)
 {

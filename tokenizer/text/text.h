@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * UTF-8 text to tokens: folding (NFKC, full case folding, default-ignorable characters removed) and
- * word boundaries after UAX #29, with a fast path for ASCII. Any thread.
+ * Splits UTF-8 text into tokens: folds it (NFKC, full case folding, default-ignorable characters
+ * removed) and finds word boundaries by UAX #29, with a fast path for ASCII. Any thread.
  */
 #ifndef NB_TOKENIZER_TEXT_TEXT_H
 #define NB_TOKENIZER_TEXT_TEXT_H
@@ -15,8 +15,8 @@
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length);
 
-/* Like nb_tokenize_text, for a text that is the value of an attribute: counts its words alone, as
- * features of `part` (core/base/feature.h), whatever fields the settings leave out. */
+/* Like nb_tokenize_text, for a text that is the value of an attribute: counts only its words, as
+ * features of `part` (core/base/feature.h), whichever fields the settings leave out. */
 int nb_tokenize_value(struct nb_tokenizing *t, unsigned part, const char *prefix, const char *text,
                       size_t length);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting the tokens of one text, for text/ only. A run belongs to one thread.
+ * Counts the tokens of one text, for text/ only. A run belongs to one thread.
  */
 #ifndef NB_TOKENIZER_TEXT_TOKEN_H
 #define NB_TOKENIZER_TEXT_TOKEN_H
@@ -14,13 +14,13 @@
 enum {
     NB_TOKEN_CHARACTERS = 40, /* longer tokens are replaced by a "long:" token */
     NB_PREFIX_BYTES = 40,
-    NB_PREFIX_ROOM = 48, /* whole blocks (NB_BAG_BLOCK) */
+    NB_PREFIX_ROOM = 48, /* NB_PREFIX_BYTES in whole blocks (NB_BAG_BLOCK) */
     NB_BUDGET_SPENT = 1  /* returned when the limit on tokens is reached */
 };
 
-/* Returns how many marks of a run of one mark its token keeps, so that the token shows the shape: a
- * few marks are emphasis ("!!!!!"), more are a line ("--------------------"), even more are a long
- * line. */
+/* Returns how many marks the token of a run of equal marks keeps. So the token shows the kind of
+ * the run: a few marks are emphasis ("!!!!!"), more are a line ("--------------------"), even more
+ * are a long line. */
 static inline unsigned nb_mark_run(size_t length)
 {
     enum { EMPHASIS = 3, LINE = 16, LONG_LINE = 32 };
@@ -31,21 +31,21 @@ static inline unsigned nb_mark_run(size_t length)
                                 : LONG_LINE;
 }
 
-/* One call of nb_tokenize_text. */
+/* The state of one call of nb_tokenize_text. */
 struct nb_text_run {
     struct nb_tokenizing *t;
     struct nb_bag_private *storage;
     uint64_t space,
-        hashed;    /* the bits of a feature's id that name its field, and those of its hash */
+        hashed; /* of a feature's id, the bits of the field, and a mask of the bits of the hash */
     unsigned step; /* see nb_bag_count */
     char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;
     struct nb_derived *derived;  /* NULL: words are only counted (derived.h) */
     struct nb_string text;       /* borrowed: all of it */
-    bool is_judged, is_readable; /* once judged: whether the text is in the assumed charset */
+    bool is_judged, is_readable; /* is_readable is set; the text is in the assumed charset */
 };
 
-/* Returns the prefix of the tokens; NB_BAG_BLOCK bytes at a time can be copied from it. */
+/* Returns the prefix of the tokens, which can be copied in blocks of NB_BAG_BLOCK bytes. */
 static inline struct nb_string nb_text_prefix(const struct nb_text_run *run)
 {
     return (struct nb_string){run->prefix, run->prefix_length};
@@ -99,22 +99,22 @@ static inline int nb_text_count(struct nb_text_run *run, size_t bytes)
  * and its length rounded down to a power of two. */
 int nb_text_count_long(struct nb_text_run *run, uint32_t first, size_t characters);
 
-/* Counts the tokens of text that is not all ASCII, one folded character at a time (words.c): from
- * *at, where a token begins, up to white space that ASCII follows, or up to `end`; moves *at there.
- * Returns as nb_text_count. */
+/* Counts the tokens of text that is not all ASCII, one folded character at a time (words.c). Begins
+ * at *at, where a token begins, and stops at white space before ASCII, or at `end`; moves *at
+ * there. Returns as nb_text_count. */
 int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end);
 
-/* Counts the tokens of ASCII text, 64 bytes at a time (ascii_scan.c): those from *at on that
- * neither contain nor touch a byte above 0x7F: next to one, a mark may compose with the token, or
- * an invisible character may continue it. Moves *at to the beginning of the first token that
- * contains or touches one, or to `end`. Returns as nb_text_count. */
+/* Counts the tokens of ASCII text, 64 bytes at a time (ascii_scan.c), from *at on. Stops at the
+ * first token that contains or touches a byte above 0x7F, because that byte may begin a mark that
+ * composes with the token, or an invisible character inside it. Moves *at to that token, or to
+ * `end`. Returns as nb_text_count. */
 int nb_ascii_scan(struct nb_text_run *run, const unsigned char **at, const unsigned char *end);
 
 enum { NB_NGRAM = 5 }; /* characters */
 
-/* Character n-grams (ngrams.c): counts every NB_NGRAM folded characters in a row, "ngram:ee mo", of
- * the text from `text` to `end`. Leading white space is left out, and a run of white space becomes
- * one blank. The bag must be prepared. Returns as nb_text_count. */
+/* Counts the character n-grams of the text from `text` to `end` (ngrams.c): every NB_NGRAM
+ * consecutive folded characters, "ngram:ee mo". Leading white space is left out, and a run of white
+ * space becomes one blank. The bag must be prepared. Returns as nb_text_count. */
 int nb_ngrams_count(struct nb_tokenizing *t, const unsigned char *text, const unsigned char *end);
 
 #endif

@@ -43,8 +43,8 @@ static bool is_host_byte(char c)
     return is_alphanumeric(c) || c == '.' || c == '-' || c == '_';
 }
 
-/* Returns how many bytes at the beginning of a text may be in a host, while sixteen bytes are
- * left. */
+/* Returns how many bytes at the beginning of a text may be in a host. Stops when fewer than sixteen
+ * bytes are left. */
 static inline size_t host_bytes(struct nb_string s)
 {
     size_t done = 0;
@@ -74,13 +74,13 @@ bool nb_is_host(struct nb_string s)
     for (size_t i = host_bytes(s); i < s.length; i++)
         if (!is_host_byte(s.bytes[i]))
             return false;
-    const char *end = s.bytes + s.length, *last = NULL; /* the last point */
+    const char *end = s.bytes + s.length, *last = NULL; /* the last dot */
     for (const char *p = s.bytes; (p = memchr(p, '.', (size_t)(end - p))) != NULL; p++) {
         if (p[1] == '.')
             return false;
         last = p;
     }
-    return last != NULL && !nb_ascii_is_digit(last[1]); /* "5.9.0" is a version */
+    return last != NULL && !nb_ascii_is_digit(last[1]); /* "5.9.0" is a version, not a host */
 }
 
 static int count(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
@@ -104,7 +104,7 @@ static int count_networks(struct nb_tokenizing *t, enum nb_field field, const ch
     return rc != 0 ? rc : count(t, field, prefix, address);
 }
 
-/* Counts the last 1 to SUFFIXES labels of a host, after the whole. */
+/* Counts a whole host, and then its last 1 to SUFFIXES labels. */
 static int count_labels(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                         struct nb_string host)
 {
@@ -135,8 +135,8 @@ int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *p
                             : count_labels(t, field, prefix, host);
 }
 
-/* Copies the beginning of a URL, while it is plain and at least sixteen bytes are left of it and of
- * the room. Returns how many bytes were copied. */
+/* Copies the beginning of a URL as long as its bytes need no decoding, and at least sixteen bytes
+ * of the URL and of the room are left. Returns how many bytes were copied. */
 static inline size_t copy_plain(const char *url, size_t length, char *out, size_t room)
 {
     size_t done = 0;

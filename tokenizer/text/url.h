@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Features of URLs and hosts, from links and from headers. Any thread; a tokenizing belongs to one.
+ * Counts features of URLs and hosts in links and headers. Any thread; a tokenizing belongs to one.
  */
 #ifndef NB_TOKENIZER_TEXT_URL_H
 #define NB_TOKENIZER_TEXT_URL_H

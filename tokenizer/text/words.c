@@ -12,8 +12,8 @@
 enum state {
     STATE_NONE,
     STATE_WORD,
-    STATE_SYMBOLS, /* a run of one mark */
-    STATE_PAIRS,   /* a run of a script without spaces */
+    STATE_SYMBOLS, /* a run of equal marks */
+    STATE_PAIRS,   /* a run of letters of a script without spaces */
     STATE_FLAG,    /* the first half of a flag */
     STATE_EMOJI    /* an emoji, of one character or more */
 };
@@ -30,7 +30,7 @@ struct cluster {
 
 /* A word without the characters for which nb_scripts_added is not 0. */
 struct plain {
-    unsigned dress; /* kinds of the characters left out; 0: none, and the rest is not kept */
+    unsigned dress; /* disguises of the characters left out; 0: none, other members are not set */
     size_t bytes, characters;
     unsigned char text[4 * NB_TOKEN_CHARACTERS];
 };
@@ -40,14 +40,14 @@ struct plain {
 enum {
     EMOJI_CHARACTERS = 16,
     EMOJI_BYTES = 4 * EMOJI_CHARACTERS,
-    EMOJI_RUN = 3, /* this many of one emoji in a row are a shape */
+    EMOJI_RUN = 3, /* this many equal emoji in a row are a shape */
     ZERO_WIDTH_JOINER = 0x200D
 };
 
-/* A run of one emoji. Three in a row are a shape, which is counted once. */
+/* A run of equal emoji. Three in a row are a shape, which is counted once. */
 struct emoji_run {
     unsigned char bytes[EMOJI_BYTES];
-    size_t length; /* 0: the last token was no emoji */
+    size_t length; /* bytes of the emoji; 0: the last token was no emoji */
     size_t times;
 };
 
@@ -59,14 +59,13 @@ struct scanner {
     size_t characters; /* of the token, including those that exceed the limit and are not kept */
     uint32_t first;    /* the first character of the token */
     unsigned last;     /* class of the last character of the word, combining marks left out */
-    uint32_t mid; /* packed: a mark that belongs to the word if the next character does; or 0 */
+    uint32_t mid; /* packed mark that belongs to the word if the next character does; 0: none */
     const unsigned char *at;     /* position of the current character in the text */
     const unsigned char *from;   /* position of the beginning of the word */
     const unsigned char *mid_at; /* position of `mid` */
     struct cluster before, current;
-    struct cluster
-        lone;        /* a run of one cluster that ended a few blanks before; of no length: none */
-    unsigned blanks; /* blanks after it */
+    struct cluster lone; /* a run of a single cluster a few blanks before; its length is 0: none */
+    unsigned blanks;     /* blanks after `lone` */
     struct emoji_run emoji;
     uint32_t base; /* the last character of the word that is no mark */
     struct plain plain;
@@ -104,8 +103,7 @@ static void begin_token(struct scanner *s, enum state state, uint32_t character)
     append(s, character);
 }
 
-/* Whether the text is in the assumed charset. Computed only when needed: few texts have a word that
- * needs it. */
+/* Whether the text is in the assumed charset. Computed only when a word needs it, in few texts. */
 static bool is_readable(struct nb_text_run *run)
 {
     if (!run->is_judged)
@@ -151,9 +149,9 @@ static int count_plain(struct scanner *s, unsigned dress, const unsigned char *p
     return rc;
 }
 
-/* Counts a word. Counts its plain reading, too, if it differs and the settings want the structure
- * of texts. Text that was read in the wrong charset also mixes scripts, but disguises nothing.
- * `end` is the word's end in the text. */
+/* Counts a word, and its plain reading if that differs and the settings want the structure of
+ * texts. Text that was read in the wrong charset also mixes scripts, but is not disguised. `end` is
+ * the word's end in the text. */
 static int count_word(struct scanner *s, const unsigned char *end)
 {
     unsigned char plain[4 * NB_TOKEN_CHARACTERS];
@@ -210,10 +208,10 @@ static int count_pair(struct scanner *s)
     return nb_text_count(s->run, s->before.length + s->current.length);
 }
 
-/* Blanks between spaced-out characters, as in titles; more of them are a gap. */
+/* Most blanks between spaced-out characters, as in titles; more of them are a gap. */
 enum { BLANKS = 3 };
 
-/* Counts the pair of a run of one cluster and the previous one, a few blanks before it, if the
+/* Counts the pair of two runs of a single cluster each, with a few blanks in between, if the
  * settings want the structure of texts: "发 票" reads as "发票". */
 static int count_spaced(struct scanner *s)
 {
@@ -260,7 +258,7 @@ static int finish(struct scanner *s, const unsigned char *end)
     if (state == STATE_NONE)
         return 0;
     if (state == STATE_PAIRS) {
-        int rc = count_pair(s); /* in a run of one cluster `before` is empty */
+        int rc = count_pair(s); /* in a run of a single cluster `before` is empty */
         bool is_lone = s->before.length == 0;
         s->lone.length = is_lone ? s->lone.length : 0;
         return rc != 0 || !is_lone ? rc : count_spaced(s);
@@ -282,7 +280,7 @@ static bool joins(unsigned side, unsigned mid)
            (side == NB_CLASS_DIGIT && mid != NB_CLASS_MID_LETTER);
 }
 
-/* Tatweel is the only letter that changes no word: it only lengthens it on the screen. */
+/* Tatweel is the only letter that does not change a word: it only makes it look longer. */
 enum { TATWEEL = 0x640 };
 
 static void append_letter(struct scanner *s, uint32_t character)
@@ -308,13 +306,14 @@ static void begin_word(struct scanner *s, uint32_t character)
     begin_token(s, STATE_WORD, character);
     s->from = s->at;
     s->base = character;
-    if (character == TATWEEL) { /* before the word: all of it is left out */
+    if (character == TATWEEL) { /* the plain word is empty so far */
         s->plain.dress = NB_DRESS_SIGNS;
         s->plain.bytes = s->plain.characters = 0;
     }
 }
 
-/* Begins a token with a character that is not part of the last token; white space begins none. */
+/* Begins a token with a character that is not part of the last token; white space begins no token.
+ */
 static void start(struct scanner *s, uint32_t packed)
 {
     uint32_t character = nb_packed_character(packed);
@@ -363,9 +362,9 @@ static bool is_joined(const struct scanner *s)
     return s->at - s->from > 3 && memcmp(s->at - 3, joiner, 3) == 0;
 }
 
-/* Continues an emoji like a grapheme cluster (UAX #29, GB9 and GB11): with a skin colour, a mark
- * around it, or a joiner and another emoji. Variation selectors are left out: they only choose how
- * it is drawn. */
+/* Continues an emoji like a grapheme cluster (UAX #29, GB9 and GB11): with a skin colour, an
+ * enclosing mark, or a joiner and another emoji. Variation selectors are left out: they only choose
+ * how the emoji is drawn. */
 static int step_emoji(struct scanner *s, uint32_t packed)
 {
     unsigned class_ = nb_packed_class(packed);
@@ -379,8 +378,8 @@ static int step_emoji(struct scanner *s, uint32_t packed)
     return 0;
 }
 
-/* Takes the character after a word and a mark: either the mark joins both, or the word ended before
- * the mark. */
+/* Takes the character after a word and a mark: either the mark joins the two, or the word ended
+ * before the mark. */
 static int step_behind_mid(struct scanner *s, uint32_t packed)
 {
     uint32_t mid = s->mid;
