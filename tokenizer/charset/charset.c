@@ -57,7 +57,7 @@ struct utf7 {
     unsigned char block[BLOCK];
     size_t used;    /* bytes of the block in use */
     uint32_t bits;  /* bits of base64 that do not yet make a whole unit */
-    unsigned count; /* how many bits */
+    unsigned count; /* number of these bits */
     uint32_t high;  /* the first half of a surrogate pair, or NO_CHARACTER */
 };
 
@@ -156,10 +156,11 @@ int nb_utf7_to_utf8(const char *bytes, size_t length, size_t most, struct nb_buf
 }
 
 enum {
-    /* iconv gets this many bytes after an error, and twice as many each time that the last ones had
-     * no error, because a decoder that reads ahead of an error must read the same bytes again. */
+    /* iconv gets this many bytes after an error, and twice as many after each call without an
+     * error, because a decoder that reads ahead of an error must read the same bytes again. */
     WINDOW = 32,
-    /* A text may have this many errors, and one in this many bytes, and still be in its charset. */
+    /* A text may have ERRORS errors, plus one for every ERROR_BYTES bytes, and still be in its
+     * charset. */
     ERRORS = 1000,
     ERROR_BYTES = 32
 };
@@ -170,7 +171,7 @@ struct conversion {
     size_t left;
     size_t unit;   /* bytes that one U+FFFD stands for */
     size_t window; /* bytes that iconv gets in its next call */
-    size_t errors; /* that are still allowed */
+    size_t errors; /* number of errors that are still allowed */
     struct nb_buffer *out;
     size_t most; /* the limit of out->length */
     struct nb_bag_work *work;
@@ -232,12 +233,12 @@ static int make_room(struct conversion *c, struct nb_error *error)
 
 /* The result of one call of iconv. */
 struct step {
-    int reason;    /* 0, or its errno */
+    int reason;    /* errno of iconv; 0: no error */
     bool is_whole; /* iconv got all remaining bytes */
-    bool is_full;  /* nothing was written although all room up to the limit was given */
+    bool is_full;  /* iconv wrote nothing although it had all room up to the limit */
 };
 
-/* Converts the next window; with nothing left, flushes the decoder. */
+/* Converts the next window; flushes the decoder if no bytes are left. */
 static int convert(struct conversion *c, iconv_t cd, struct step *step, struct nb_error *error)
 {
     assert(c->out->length <= c->most && c->window > 0);
@@ -263,7 +264,7 @@ static int convert(struct conversion *c, iconv_t cd, struct step *step, struct n
 }
 
 /* Continues after iconv has stopped. If the window ended within a character or had no error, the
- * next one is larger. */
+ * next window is larger. */
 static int go_on(struct conversion *c, const struct step *step, struct nb_error *error)
 {
     if (step->reason == E2BIG) /* one character takes at most 6 bytes in any decoder */
@@ -275,9 +276,9 @@ static int go_on(struct conversion *c, const struct step *step, struct nb_error 
     return 0;
 }
 
-/* Reads the rest of a text as windows-1252 once it has more errors than a text in its charset can
- * have, because each error costs as much as a hundred bytes without one, or once the work is
- * spent. */
+/* Converts a text by iconv. Reads the rest as windows-1252 when the work is spent, or when there
+ * are more errors than a text in this charset can have: an error costs as much as a hundred bytes
+ * without errors. */
 static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
 {
     c->window = SIZE_MAX;
@@ -298,8 +299,8 @@ static int from_iconv(struct conversion *c, iconv_t cd, struct nb_error *error)
     return from_windows_1252(c, error);
 }
 
-/* The charset with its byte order, which a byte order mark decides. Without a mark UTF-16 and
- * UTF-32 are little-endian; browsers read UTF-16 so. */
+/* Returns the charset with its byte order, which a byte order mark decides. Without a mark UTF-16
+ * and UTF-32 are read as little-endian, as browsers read UTF-16. */
 static const char *choose_byte_order(struct conversion *c, const char *charset)
 {
     static const struct mark {
@@ -428,7 +429,7 @@ static int not_in(const char *charset, struct nb_error *error)
     return nb_error_set(error, NB_INVALID, "a character cannot be written in %s", charset);
 }
 
-/* The five bytes that windows-1252 leaves undefined are restored. */
+/* Converts to windows-1252. Restores the five bytes that windows-1252 leaves undefined. */
 static int to_windows_1252(struct nb_string text, struct nb_buffer *out, struct nb_error *error)
 {
     const unsigned char *at = (const unsigned char *)text.bytes, *end = at + text.length;

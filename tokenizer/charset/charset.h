@@ -12,9 +12,9 @@
 #include "tokenizer/bag/tokenizing.h"
 #include "tokenizer/charset/charset_label.h"
 
-/* UTF-7 (RFC 2152) to UTF-8. iconv is not used: at a surrogate without a partner, glibc reads on,
- * fails when it writes UTF-8, and goes back, so a text of such surrogates took 14 s for each
- * megabyte. And after an unpaired first surrogate it refuses every byte that follows.
+/* Converts UTF-7 (RFC 2152) to UTF-8. iconv is not used: at a surrogate without a partner, glibc
+ * reads on, fails when it writes UTF-8, and goes back, so a text of such surrogates took 14 s for
+ * each megabyte. And after an unpaired first surrogate it refuses every byte that follows.
  *
  * Appends the text as UTF-8, in time linear in `length`. A surrogate without its partner and a byte
  * above 127 become U+FFFD; a '+' that begins nothing stands for itself. Returns 0, NB_TOO_LARGE
@@ -22,16 +22,16 @@
 int nb_utf7_to_utf8(const char *bytes, size_t length, size_t most, struct nb_buffer *out);
 
 enum {
-    /* Units of work in addition to one for each byte: for a call of iconv, and for opening a
+    /* Units of work in addition to one unit for each byte: for a call of iconv, and for opening a
      * charset, whose tables may have to be mapped. */
     NB_CHARSET_CALL = 96,
     NB_CHARSET_OPEN = 16384
 };
 
-/* The last opened charset, for texts that come in many pieces, and the work that they may take.
- * Begins with an empty name; belongs to one thread. */
+/* The charset that was opened last, for texts that come in many pieces, and the work that they may
+ * take. Begins with an empty name; belongs to one thread. */
 struct nb_charset_state {
-    iconv_t converter; /* for `name` unless that is ""; (iconv_t)-1: no such charset */
+    iconv_t converter; /* for `name`, unless that is ""; (iconv_t)-1: no such charset */
     char name[NB_CHARSET_NAME];
     struct nb_bag_work *work; /* borrowed */
 };
@@ -44,11 +44,11 @@ void nb_charset_state_deinit(struct nb_charset_state *state);
  * are read as UTF-8 if they are valid, and else as windows-1252. A byte order mark chooses the byte
  * order of utf-16 and utf-32 and is dropped. Invalid bytes become U+FFFD; when there are more of
  * them than a text in this charset can have (1,000, and one in 32 bytes), the rest is read as
- * windows-1252. The charset utf-8 is copied without a check. The time is linear in `length`,
- * whatever the bytes are. When the work is spent, no more charsets are opened, and the rest of a
- * text is read as windows-1252. With `state` NULL the work is not bounded otherwise. Returns 0,
- * NB_UNSUPPORTED (no such charset), NB_TOO_LARGE (the output exceeds `most` bytes) or
- * NB_NO_MEMORY. */
+ * windows-1252. Text in utf-8 is copied without a check. The time is linear in `length`, whatever
+ * the bytes are. When the work of `state` is spent, no more charsets are opened, and the rest of a
+ * text is read as windows-1252. With `state` NULL the work has no such limit. Returns 0,
+ * NB_UNSUPPORTED (no such charset), NB_TOO_LARGE (the output exceeds `most` bytes) or NB_NO_MEMORY.
+ */
 int nb_charset_to_utf8(struct nb_charset_state *state, struct nb_string charset, const char *bytes,
                        size_t length, size_t most, struct nb_buffer *out, struct nb_error *error);
 

@@ -14,11 +14,11 @@ const char NB_CHARSET_UTF_7[] = "UTF-7";
 const char NB_CHARSET_HZ[] = "HZ";
 const char NB_CHARSET_NONE[] = "";
 
-/* The labels of each charset as keys: their letters, in lower case, and digits. The most frequent
- * ones come first. NULL: no text arrives in this charset. */
+/* The labels of each charset as keys: only their letters, in lower case, and digits. The most
+ * frequent charsets come first. Name NULL: no text arrives in this charset. */
 static const struct charset {
     const char *charset;
-    const char *keys; /* a blank before and behind each */
+    const char *keys; /* with a blank before and after each key */
 } charsets[] = {
     {NB_CHARSET_UTF_8,
      " utf8 65001 al32utf8 cesu8 cp65001 csutf8 iso10646utf8 u8 unicode11utf8 unicode20utf8 "
@@ -206,6 +206,6 @@ const char *nb_charset_of_label(struct nb_string label, char name[NB_CHARSET_NAM
         return found->charset;
     const char *number = code_page(is_private ? key + 1 : key);
     if (number != NULL)
-        (void)snprintf(name, NB_CHARSET_NAME, "CP%s", number); /* five digits at most */
+        (void)snprintf(name, NB_CHARSET_NAME, "CP%s", number); /* at most five digits */
     return name;
 }

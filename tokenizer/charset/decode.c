@@ -25,7 +25,7 @@ static void count_stray(struct nb_census *c, unsigned char byte)
 
 static void count_line_end(struct nb_census *c, unsigned char byte)
 {
-    if (byte == '\n' && c->is_behind_cr) { /* the CR was counted as a lone one */
+    if (byte == '\n' && c->is_behind_cr) { /* the CR before it was counted as a lone CR */
         c->quoted_cr -= c->is_quoted;
         c->lone_cr -= !c->is_quoted;
         c->crlf++;
@@ -53,7 +53,7 @@ static void count_ascii(struct nb_census *c, unsigned char byte, uint64_t place)
     c->nuls[place % 4]++;
 }
 
-/* Returns the length of a character that begins with this byte; 0: no character does. */
+/* Returns the length of a character that begins with this byte; 0: no character begins with it. */
 static unsigned length_of(unsigned char first)
 {
     if (first < 0xC2 || first > 0xF4)
@@ -61,7 +61,7 @@ static unsigned length_of(unsigned char first)
     return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
-/* Decides about the kept bytes: they are a character, or their first byte is a stray. Returns false
+/* Decides whether the kept bytes are a character or their first byte is a stray. Returns false
  * while they may still become a character. */
 static bool settle(struct nb_census *c, bool is_last)
 {
@@ -121,7 +121,7 @@ static struct nb_text_charset named(const char *name, size_t mark, bool is_guess
     return charset;
 }
 
-/* The charset of the byte order mark; false: there is none. */
+/* Sets the charset by the byte order mark. Returns false if there is none. */
 static bool has_mark(const struct nb_census *c, struct nb_text_charset *charset)
 {
     static const struct {
@@ -142,8 +142,9 @@ static bool has_mark(const struct nb_census *c, struct nb_text_charset *charset)
     return false;
 }
 
-/* Text in a Latin script has a NUL beside each letter. Every such text has NULs in more than half
- * of its characters, and text with a few stray NULs has fewer. */
+/* Returns UTF-16 or UTF-32, with its byte order, if the NULs of a text show it; else NULL. Text in
+ * a Latin script has a NUL beside each letter. Such a text has NULs in more than half of its
+ * characters, but a text with a few stray NULs has not. */
 static const char *wide_of(const struct nb_census *c)
 {
     const uint64_t *n = c->nuls;
@@ -168,7 +169,7 @@ struct nb_text_charset nb_text_charset_of(const struct nb_census *c, struct nb_s
     const char *meant = given.length > 0 ? nb_charset_of_label(given, name) : NB_CHARSET_NONE;
     if (meant == NB_CHARSET_UTF_8)
         return named(UTF_8, 0, false);
-    if (meant != NB_CHARSET_NONE) { /* an unknown name is refused by the decoding */
+    if (meant != NB_CHARSET_NONE) { /* decoding will refuse an unknown name */
         (void)snprintf(name, sizeof name, "%.*s", (int)given.length, given.bytes);
         return named(name, 0, false);
     }
@@ -225,7 +226,7 @@ int nb_text_decode_whole(struct nb_string *text, struct nb_string given, size_t 
 {
     struct nb_census census = {0};
     bool is_wide = text->length > 0 && memchr(text->bytes, '\0', text->length) != NULL;
-    if (given.length == 0 && !is_wide && nb_utf8_is_valid(*text)) { /* most are, and it is fast */
+    if (given.length == 0 && !is_wide && nb_utf8_is_valid(*text)) { /* as most; a fast path */
         *charset = named(UTF_8, nb_string_starts(*text, "\xEF\xBB\xBF") ? 3 : 0, false);
         *text = nb_string_from(*text, charset->mark);
         return 0;

@@ -21,16 +21,16 @@ struct nb_census {
     uint64_t bytes;
     uint64_t sequences;            /* characters of more than one byte in well-formed UTF-8 */
     uint64_t strays;               /* bytes above 0x7F outside of such characters */
-    uint64_t undefined;            /* of the strays, those that windows-1252 does not define */
-    uint64_t first_stray;          /* the line of the first one, from 1 */
-    uint64_t nuls[4];              /* NUL bytes by their place modulo four */
-    uint64_t first_nul;            /* the line of the first one */
+    uint64_t undefined;            /* strays that windows-1252 does not define */
+    uint64_t first_stray;          /* line of the first stray, from 1 */
+    uint64_t nuls[4];              /* NUL bytes by their position modulo four */
+    uint64_t first_nul;            /* line of the first NUL */
     uint64_t line;                 /* lines that have ended, by LF, CRLF or CR */
-    uint64_t lone_cr, lone_lf;     /* line ends outside of double quotes */
-    uint64_t quoted_cr, quoted_lf; /* within them */
-    uint64_t crlf;                 /* both together, anywhere */
-    unsigned char head[4];         /* the first bytes */
-    unsigned char kept[4];         /* private: the beginning of a character that the piece cuts */
+    uint64_t lone_cr, lone_lf;     /* CR and LF alone as line ends outside of double quotes */
+    uint64_t quoted_cr, quoted_lf; /* CR and LF alone as line ends within double quotes */
+    uint64_t crlf;                 /* CRLF as line ends anywhere */
+    unsigned char head[4];         /* the first bytes of the text */
+    unsigned char kept[4];         /* private: beginning of a character at the end of a piece */
     unsigned kept_count;
     bool is_quoted, is_behind_cr; /* private */
 };
@@ -42,9 +42,9 @@ void nb_census_end(struct nb_census *census);
 struct nb_text_charset {
     char name[NB_CHARSET_NAME]; /* a name for nb_charset_to_utf8; "utf-8" for UTF-8 */
     size_t mark;                /* length of the byte order mark, which is no text */
-    bool is_guessed;            /* there is neither a mark nor a name, and it is not UTF-8 */
-    bool is_damaged;            /* UTF-8 with some invalid bytes */
-    bool is_unlikely;           /* guessed, and there are bytes that windows-1252 does not define */
+    bool is_guessed;            /* neither a mark nor a name tells it, and it is not UTF-8 */
+    bool is_damaged;            /* the text is UTF-8 with some invalid bytes */
+    bool is_unlikely;           /* guessed, but some bytes are not defined in windows-1252 */
 };
 
 /* Finds the charset of a text that has been counted. `given` is a label, or empty; a label that

@@ -32,13 +32,13 @@ struct rtf {
     struct nb_buffer *out;
     struct nb_charset_state *charset;
     struct nb_buffer bytes; /* owned: text in the current code page, not yet converted */
-    bool is_lead;           /* the last byte begins a character of two bytes */
+    bool is_lead;           /* the last of these bytes begins a character of two bytes */
     struct group groups[GROUPS];
-    size_t depth;      /* groups that are open */
-    size_t left_out;   /* depth of the outermost skipped group; 0: none */
-    size_t link;       /* depth of the instruction of a field; 0: none */
+    size_t depth;      /* number of open groups */
+    size_t left_out;   /* depth of the outermost skipped group; 0: none is skipped */
+    size_t link;       /* depth of a field's instruction, such as HYPERLINK; 0: outside of one */
     bool is_quoted;    /* inside the quoted target of the instruction */
-    bool is_star;      /* the next destination may be unknown */
+    bool is_star;      /* after "\*": the next destination is skipped if it is unknown */
     unsigned document; /* code page of the document */
     unsigned fonts[FONTS];
     unsigned font;  /* the current font */
@@ -106,7 +106,8 @@ static int take_byte(struct rtf *r, char c)
     return rc == 0 ? nb_buffer_append(r->out, &c, 1) : rc;
 }
 
-/* Appends a character; a surrogate pair when its second half comes. */
+/* Appends a character; if it is half of a surrogate pair, appends the pair after the second half.
+ */
 static int take_unicode(struct rtf *r, unsigned code)
 {
     unsigned char text[NB_UTF8_MOST];
@@ -147,7 +148,7 @@ static bool is_of(struct nb_string word, const char *const *list)
     return false;
 }
 
-/* Returns the code page of a font charset; 0: that of the document. */
+/* Returns the code page for a font's charset; 0: that of the document. */
 static unsigned codepage_of(long charset)
 {
     static const struct {
@@ -276,7 +277,7 @@ static struct control read_control(struct rtf *r)
     return c;
 }
 
-/* Takes the rest of an escape after the backslash. */
+/* Reads the rest of an escape after the backslash. */
 static int take_escape(struct rtf *r)
 {
     if (r->at == r->end)
@@ -303,7 +304,7 @@ static int take_escape(struct rtf *r)
         return take_byte(r, '-');
     else if (c == '\n' || c == '\r')
         return take_byte(r, '\n');
-    return 0; /* "\-" is where a word may be broken */
+    return 0; /* others, such as "\-", a possible hyphenation, stand for no text */
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */

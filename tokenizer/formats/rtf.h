@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of RTF (Microsoft, Rich Text Format Specification 1.9.1). Any thread; a charset state
- * belongs to one.
+ * Extracts the text of RTF (Microsoft, Rich Text Format Specification 1.9.1). Any thread; a charset
+ * state belongs to one.
  */
 #ifndef NB_TOKENIZER_FORMATS_RTF_H
 #define NB_TOKENIZER_FORMATS_RTF_H

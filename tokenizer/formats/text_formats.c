@@ -38,7 +38,7 @@ int nb_calendar_to_text(struct nb_string text, struct nb_buffer *out)
     char *to = out->bytes + out->length;
     while (at < end) {
         const char *next = behind_fold(at, end);
-        if (next > at) { /* perhaps between a backslash and its letter */
+        if (next > at) { /* a fold may stand between a backslash and its letter */
             at = next;
             continue;
         }
@@ -61,10 +61,10 @@ int nb_calendar_to_text(struct nb_string text, struct nb_buffer *out)
     return 0;
 }
 
-enum { COMMAND_BYTES = 60 /* of a name (RFC 1896); a longer one is text */ };
+enum { COMMAND_BYTES = 60 /* bytes of a command's name (RFC 1896); a longer one is text */ };
 
-/* Returns the name of the command at `at`, which is a '<', including the '/' of an end; of length 0
- * if there is no command. */
+/* Returns the name of the command at `at`, which is a '<', with the '/' of an end command. The
+ * length is 0 if there is no command. */
 static struct nb_string command_at(const char *at, const char *end)
 {
     const char *name = at + 1;
@@ -151,7 +151,7 @@ int nb_flowed_to_text(struct nb_string text, struct nb_buffer *out)
             rest = (struct nb_string){words.bytes, words.length - 1};
         size_t length = out->length;
         if (!is_joined && length > began && out->bytes[length - 1] != '\n')
-            out->bytes[out->length++] = '\n'; /* the line end of the line before, not written yet */
+            out->bytes[out->length++] = '\n'; /* the pending line end of the line before */
         if (!is_joined) {
             memcpy(out->bytes + out->length, line, quotes);
             out->length += quotes;

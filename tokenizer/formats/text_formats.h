@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of lightly marked formats. Pure functions; any thread.
+ * Extracts the text of formats with little markup. Pure functions; any thread.
  */
 #ifndef NB_TOKENIZER_FORMATS_TEXT_FORMATS_H
 #define NB_TOKENIZER_FORMATS_TEXT_FORMATS_H
 
 #include "core/base/buffer.h"
 
-/* The text of iCalendar and vCard (RFC 5545, RFC 6350): appends `text` with its folded lines joined
- * (RFC 5545, 3.1) and its escapes decoded (3.3.11):
- * "\n" becomes a line break. A line may be folded inside a character, so `text` is still in its
- * original charset, which must extend ASCII. Appends at most as many bytes as it reads, in linear
- * time. Returns 0 or NB_NO_MEMORY. */
+/* Appends the text of an iCalendar or vCard (RFC 5545, RFC 6350): joins folded lines (RFC
+ * 5545, 3.1) and decodes escapes (3.3.11), so that "\n" becomes a line break. A line may be folded
+ * inside a character, so `text` must still be in its original charset, which must extend ASCII.
+ * Appends at most as many bytes as it reads, in linear time. Returns 0 or NB_NO_MEMORY. */
 int nb_calendar_to_text(struct nb_string text, struct nb_buffer *out);
 
-/* The text of text/enriched (RFC 1896) and of its predecessor text/richtext (RFC 1341, 7.1.3):
- * appends `text` without its commands and without the contents of <param> and <comment>: colours,
- * fonts, remarks. A command does not end a word. Appends at most as many bytes as it reads, in
+/* Appends the text of text/enriched (RFC 1896) or of its predecessor text/richtext (RFC
+ * 1341, 7.1.3), without its commands and without the contents of <param> and <comment> (colours,
+ * fonts, remarks). A command does not end a word. Appends at most as many bytes as it reads, in
  * linear time. Returns 0 or NB_NO_MEMORY. */
 int nb_enriched_to_text(struct nb_string text, struct nb_buffer *out);
 
-/* The paragraphs of text/plain with format=flowed and delsp=yes (RFC 3676): appends
- * `text`, which is UTF-8, with the lines of each paragraph joined: a line that ends with a
- * blank continues in the next line of the same quoting depth, and the blank is dropped. Appends at
- * most as many bytes as it reads, in linear time. Returns 0 or NB_NO_MEMORY. */
+/* Appends a text/plain with format=flowed and delsp=yes (RFC 3676), in UTF-8, with the lines of
+ * each paragraph joined: a line that ends with a blank continues in the next line of the same
+ * quoting depth, and the blank is dropped. Appends at most as many bytes as it reads, in linear
+ * time. Returns 0 or NB_NO_MEMORY. */
 int nb_flowed_to_text(struct nb_string text, struct nb_buffer *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The walk through the parts of a mail, including nested messages, in a loop. It recurses only for
- * a multipart or message that is itself encoded: RFC 2046 forbids that, but mail programs open it.
- * At most ENCODED_DEPTH of them are nested, so no byte is decoded more often than that.
+ * Walks through the parts of a mail, including nested messages, in a loop. It recurses only for a
+ * multipart or message that is itself encoded: RFC 2046 forbids that, but mail programs open it. At
+ * most ENCODED_DEPTH of these are nested, so no byte is decoded more often than that.
  *
  * A mail of more than limits->mail_bytes is shortened in the middle: spam may fill it with
  * anything, while the text of the last part or the footer of a list is at the end.
@@ -77,13 +77,13 @@ static int read_head(struct walk *walk, struct nb_string head, enum kind kind,
     return rc != 0 ? rc : nb_mail_structure_part(walk->t, type);
 }
 
-/* The position of the walk in one run of bytes. */
+/* The position of the walk in a mail, or in a decoded part. */
 struct place {
     struct nb_mime_scanner scanner;
     enum nb_mime_next next;
     size_t depth;   /* multiparts and messages around the current part */
-    size_t encoded; /* how many of them were encoded as a whole */
-    enum kind kind; /* of the current header */
+    size_t encoded; /* how many of these were encoded as a whole */
+    enum kind kind; /* kind of the current header */
     bool digest;    /* parts without a type are messages (RFC 2046, 5.1.5) */
     bool nested;    /* the current part is a message, and its own header comes next */
 };
@@ -132,7 +132,7 @@ static int multipart(struct walk *walk, struct place *place, const struct nb_mai
     place->next = nb_mime_body(&place->scanner, &body);
     if (opened && place->next == NB_MIME_PART && place->scanner.open == level + 1)
         return 0; /* `body` was the preamble, which mail programs do not show */
-    /* There is no line with its boundary: it is encoded as a whole, or else it is text. */
+    /* If no line is its boundary, the multipart is encoded as a whole, or it is text. */
     if (opened && type->encoding != NB_MAIL_IDENTITY)
         return encoded_entity(walk, place, type, body);
     return nb_mail_leaf(&walk->reader, type, body);
@@ -161,7 +161,7 @@ static int nested_message(struct walk *walk, struct place *place, const struct n
     return encoded_entity(walk, place, type, body);
 }
 
-/* Takes the part that begins here: its header and, if it contains no other parts, its body. */
+/* Reads the part that begins here: its header and, if it contains no other parts, its body. */
 static int part(struct walk *walk, struct place *place)
 {
     struct nb_mail_type type = {.encoding = NB_MAIL_IDENTITY};
@@ -191,7 +191,7 @@ static void enter_part(struct place *place)
     place->depth = level != NULL ? level->depth : 0;
 }
 
-/* Takes the current part and continues with the next one. */
+/* Reads the current part and continues with the next one. */
 static int step(struct walk *walk, struct place *place)
 {
     struct nb_string between;

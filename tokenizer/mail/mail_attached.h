@@ -13,8 +13,8 @@
 #include "core/base/error.h"
 
 enum {
-    NB_MAIL_ATTACHED_MOST = 1000, /* mails attached to one */
-    NB_MAIL_ATTACHED_DEPTH = 4    /* nested multiparts that are encoded as a whole */
+    NB_MAIL_ATTACHED_MOST = 1000, /* most mails attached to one mail */
+    NB_MAIL_ATTACHED_DEPTH = 4    /* most nested multiparts that are encoded as a whole */
 };
 
 /* The attached mails of one mail: copies of their bytes, stored one after the other. */
@@ -23,7 +23,7 @@ struct nb_mail_attached {
 
     /* private */
     struct nb_buffer bytes;
-    size_t *ends; /* of each, in `bytes` */
+    size_t *ends; /* end of each mail in `bytes` */
     size_t room;
 };
 
@@ -42,7 +42,7 @@ struct nb_string nb_mail_attached_get(const struct nb_mail_attached *attached, s
 
 void nb_mail_attached_deinit(struct nb_mail_attached *attached);
 
-/* The reason, for people, why nothing is learned from a mail without an attached one. */
+/* A message for users: why nothing is learned from a mail without attached mails. */
 extern const char NB_MAIL_NOTHING_ATTACHED[];
 
 #endif

@@ -31,7 +31,7 @@ static bool has_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Charsets (by their names for iconv) in which ASCII bytes are ASCII characters. */
+/* Whether ASCII bytes are ASCII characters in the charset with this name for iconv. */
 static bool extends_ascii(const char *charset)
 {
     static const char *const known[] = {"ISO-8859", "CP125", "CP874", "CP93", "CP949", "UTF-8",
@@ -45,7 +45,7 @@ static bool extends_ascii(const char *charset)
 
 /* ---- the charset that a text names ----------------------------------------------------------- */
 
-/* Returns the charset of a byte order mark at the beginning; of length 0 if there is none. */
+/* Returns the charset of a byte order mark at the beginning; the length is 0 if there is none. */
 static struct nb_string marked(struct nb_string text)
 {
     static const struct nb_string utf8 = {"utf-8", 5}, utf16 = {"utf-16", 6};
@@ -124,8 +124,8 @@ static struct nb_string label_of_html(struct nb_string html)
     return nothing;
 }
 
-/* Returns the charset of the escapes in a seven-bit text (RFC 1468, 1557, 1922); of length 0 if it
- * has no such escapes. */
+/* Returns the charset of the escapes in a seven-bit text (RFC 1468, 1557, 1922); the length is 0 if
+ * it has no such escapes. */
 static struct nb_string label_of_escapes(struct nb_string text)
 {
     static const struct {
@@ -145,7 +145,7 @@ static struct nb_string label_of_escapes(struct nb_string text)
 
 /* ---- the charset that another part names ----------------------------------------------------- */
 
-/* Whether a label names a charset for raw bytes above 127 that are not UTF-8. */
+/* Whether a label names a charset that raw bytes above 127 may be in if they are not UTF-8. */
 static bool says_of_bytes(struct nb_string label)
 {
     char name[NB_CHARSET_NAME];
@@ -172,7 +172,7 @@ static const char *mail_word_label(const char *at, const char *end, struct nb_st
     return letter == 'b' || letter == 'q' ? mark + 3 : NULL;
 }
 
-/* Returns the label of a `charset=` with its '=' at `at`. */
+/* Returns the label of a `charset=` whose '=' is at `at`. */
 static struct nb_string label_of_parameter(const char *begin, const char *at, const char *end)
 {
     static const char name[] = "charset";
@@ -225,7 +225,7 @@ static int convert(struct nb_mail_charsets *charsets, struct nb_string label,
     size_t before = out->length;
     int rc = nb_charset_to_utf8(&charsets->state, label, text->bytes, text->length,
                                 4 * text->length + 16, out, NULL);
-    if (rc == NB_TOO_LARGE) /* no charset expands more */
+    if (rc == NB_TOO_LARGE) /* impossible: no charset expands more */
         rc = NB_UNSUPPORTED;
     if (rc != 0)
         out->length = before;
@@ -273,8 +273,8 @@ static int guess(struct nb_mail_charsets *charsets, bool is_html, struct nb_stri
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
-/* Some programs name UTF-16, their own encoding in memory, although they write the text in
- * bytes. */
+/* Whether the text cannot be in the charset that it names. Some programs name UTF-16, their
+ * encoding in memory, although they write the text in single bytes. */
 static bool is_denied(const char *charset, struct nb_string text)
 {
     return has_prefix(charset, "UTF-16") && memchr(text.bytes, '\0', text.length) == NULL &&
@@ -287,7 +287,7 @@ static int to_utf8(struct nb_mail_charsets *charsets, struct nb_string label, bo
     char name[NB_CHARSET_NAME];
     const char *charset = label.length > 0 ? nb_charset_of_label(label, name) : NB_CHARSET_NONE;
     if (charset == NB_CHARSET_UTF_8)
-        return 0; /* the tokenizer reads it */
+        return 0; /* the tokenizer reads it correctly by itself */
     bool is_said = charset != NULL && charset != NB_CHARSET_NONE && !is_denied(charset, *text);
     if ((!is_said || extends_ascii(charset)) && nb_text_is_ascii(*text))
         return 0;
@@ -349,7 +349,7 @@ static const char *find_word(const char *at, const char *end, struct word *word)
     return NULL;
 }
 
-/* The encoding "Q" (RFC 2047, section 4.2). A '=' without two digits stands for itself. */
+/* Decodes the encoding "Q" (RFC 2047, section 4.2). A '=' without two digits stands for itself. */
 static int decode_q(struct nb_string text, struct nb_buffer *out)
 {
     if (nb_buffer_reserve(out, text.length) != 0)
@@ -378,7 +378,7 @@ static int flush(struct decoder *d)
     if (text.length == 0)
         return 0;
     int rc = nb_mail_field_to_utf8(d->charsets, d->charset, &text, d->out);
-    if (rc == 0 && text.bytes == d->bytes.bytes) /* nothing was to be converted */
+    if (rc == 0 && text.bytes == d->bytes.bytes) /* the text needed no conversion */
         rc = nb_buffer_append(d->out, text.bytes, text.length);
     d->bytes.length = 0;
     return rc;

@@ -20,17 +20,17 @@
 
 enum {
     NB_MAIL_CHARSET_SEARCH = 65536, /* bytes of a message that are searched for a charset */
-    NB_MAIL_CHARSET_HTML = 4096     /* of HTML; its standard asks for 1,024 */
+    NB_MAIL_CHARSET_HTML = 4096     /* bytes of HTML that are searched; its standard says 1,024 */
 };
 
 struct nb_mail_charsets {
-    struct nb_charset_state state; /* of the last charset that was used */
-    struct nb_string message;      /* borrowed: from its header to the end of the mail */
-    bool is_searched;              /* `other` is set */
+    struct nb_charset_state state; /* the last charset that was used */
+    struct nb_string message;      /* borrowed: from the message's header to the end of the mail */
+    bool is_searched;              /* `other` was searched for and is set */
     char other[NB_CHARSET_NAME];   /* charset that a part or field of the message names; "": none */
 };
 
-/* Begins with a message and forgets the charset that the last message named. */
+/* Begins a message and forgets the charset that the previous message named. */
 void nb_mail_charsets_message(struct nb_mail_charsets *charsets, struct nb_string message);
 void nb_mail_charsets_deinit(struct nb_mail_charsets *charsets);
 
@@ -46,17 +46,18 @@ int nb_mail_body_to_utf8(struct nb_mail_charsets *charsets, struct nb_string lab
 int nb_mail_field_to_utf8(struct nb_mail_charsets *charsets, struct nb_string label,
                           struct nb_string *text, struct nb_buffer *out);
 
-/* The value of a header field as UTF-8: unfolded, its encoded words (RFC 2047) decoded. Any thread;
- * a charset state belongs to one.
+/* Converts the value of a header field to UTF-8: unfolds it and decodes its encoded words (RFC
+ * 2047). Any thread; a charset state belongs to one.
  *
- * GMime is not used: where words are invalid it converts them by iconv byte for byte, and it opens
- * the charset of each word anew, without a bound on either. */
+ * GMime is not used: it converts invalid words by iconv byte for byte, and opens the charset of
+ * each word anew, without a bound on either. */
 enum { NB_MAIL_FIELD = 65536 /* bytes of one header field that are read */ };
 
-/* Appends the value. Words of one charset with only white space between them are one text: a
- * character may begin in one word and end in the next. Words may hold blanks and may touch other
- * text. Text that is not encoded, and words whose charset is missing or unknown, are read as
- * mail_charset.h describes. Reads at most NB_MAIL_FIELD bytes. Returns 0 or NB_NO_MEMORY. */
+/* Appends the converted value. Encoded words of one charset with only white space between them are
+ * one text: a character may begin in one word and end in the next. Words may contain blanks and may
+ * touch other text. Text that is not encoded, and words whose charset is missing or unknown, are
+ * read as described at the top of this file. Reads at most NB_MAIL_FIELD bytes. Returns 0 or
+ * NB_NO_MEMORY. */
 int nb_mail_decode_words(struct nb_mail_charsets *charsets, struct nb_string value,
                          struct nb_buffer *out);
 

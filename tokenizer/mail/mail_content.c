@@ -9,7 +9,7 @@
 #include "tokenizer/html/html_text.h"
 
 enum {
-    PLAIN_BYTES = 256 /* longer ones may be cut (mail_decode.c) */
+    PLAIN_BYTES = 256 /* bytes of a plain field; longer ones may be cut (mail_decode.c) */
 };
 
 /* The parameters that count, by their index in `names`. */
@@ -23,7 +23,7 @@ static bool is_plain(char c)
     return nb_ascii_is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '+';
 }
 
-/* Takes a token off the beginning of *rest; of no length: there is none. */
+/* Removes a token from the beginning of *rest and returns it; its length is 0 if there is none. */
 static struct nb_string take_token(struct nb_string *rest)
 {
     size_t length = 0;
@@ -47,7 +47,8 @@ static void skip_blanks(struct nb_string *rest)
     *rest = nb_string_trim_start(*rest, " \t\r\n");
 }
 
-/* Takes the text between quotes; of length 0 if it is not plain. "=?" may begin an encoded word. */
+/* Removes a quoted string and returns its text; the length is 0 if it is not plain. "=?" is not
+ * plain, because it may begin an encoded word. */
 static struct nb_string take_quoted(struct nb_string *rest)
 {
     size_t length = 0;
@@ -62,7 +63,7 @@ static struct nb_string take_quoted(struct nb_string *rest)
     return take_byte(rest, '"') ? text : (struct nb_string){NULL, 0};
 }
 
-/* Takes one parameter after its semicolon. */
+/* Reads one parameter after its semicolon into `values`. */
 static bool take_parameter(struct nb_string *rest, struct nb_string values[COUNTING])
 {
     skip_blanks(rest);
@@ -181,7 +182,7 @@ static bool is_text(const char *media)
            has_prefix(media, "multipart/");
 }
 
-/* Returns the content by the type alone. Most parts are of the first two types. */
+/* Returns the kind of content by the type alone. Most parts have one of the first two types. */
 static enum nb_mail_content content_of(const char *media)
 {
     if (*media == '\0' || strcmp(media, "text/plain") == 0)

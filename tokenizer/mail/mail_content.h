@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides which kind of content a part of a mail is read as. The type is not believed where a mail
- * program would not believe it: mail programs open a page or a drawing sent as
+ * Decides as which kind of content a part of a mail is read. The declared type is ignored if a mail
+ * program would ignore it: mail programs open a page or a drawing that was sent as
  * application/octet-stream, or with a wrong type, by the name of its file. Pure functions; any
  * thread.
  */
@@ -22,11 +22,11 @@
 bool nb_mail_plain_type(struct nb_mail_type *type, struct nb_string value);
 
 enum nb_mail_content {
-    NB_CONTENT_NONE, /* nothing to read */
+    NB_CONTENT_NONE, /* no text to read */
     NB_CONTENT_PLAIN,
     NB_CONTENT_HTML,
     NB_CONTENT_SVG,
-    NB_CONTENT_CALENDAR, /* and vCard, of the same lines */
+    NB_CONTENT_CALENDAR, /* also vCard, whose lines have the same form */
     NB_CONTENT_ENRICHED,
     NB_CONTENT_RTF,
     NB_CONTENT_MESSAGE /* a mail, which has parts of its own */
@@ -34,11 +34,11 @@ enum nb_mail_content {
 
 enum {
     NB_MAIL_DISGUISED_BYTES = 1 << 20, /* bytes read of a part whose type understates its content */
-    NB_MAIL_SNIFFED_BYTES = 512        /* decoded bytes of a body that its kind is recognized by */
+    NB_MAIL_SNIFFED_BYTES = 512        /* decoded bytes by which the kind of a body is recognized */
 };
 
-/* Reads a header field of a part into `type`, if the field is about the content. Of two equal
- * fields the first counts, as in most mail programs. */
+/* Reads a header field of a part into `type`, if the field is about the content. If a field occurs
+ * twice, the first one counts, as in most mail programs. */
 void nb_mail_content_field(struct nb_mail_type *type, struct nb_string name,
                            struct nb_string value);
 
@@ -51,7 +51,8 @@ enum nb_mail_content nb_mail_content_of_type(const struct nb_mail_type *type,
  * application/octet-stream and the like. */
 bool nb_mail_content_is_vague(const struct nb_mail_type *type);
 
-/* Returns the kind of content by the file's name; NB_CONTENT_NONE if the name does not tell. */
+/* Returns the kind of content by the file's name; NB_CONTENT_NONE if the name has no known ending.
+ */
 enum nb_mail_content nb_mail_content_of_name(const struct nb_mail_type *type);
 
 /* Recognizes HTML, SVG or RTF by the beginning of a decoded body; NB_CONTENT_NONE for all else. */

@@ -30,7 +30,7 @@ static bool begins_parameter(struct nb_string rest)
     return false;
 }
 
-/* The length of a quoted string or a comment at the beginning; 0 if it does not end. */
+/* Returns the length of the quoted string or comment at the beginning; 0 if it has no end. */
 static size_t quoted_length(struct nb_string rest, char end)
 {
     for (size_t i = 1; i < rest.length; i++) {
@@ -49,8 +49,8 @@ static bool separates(char c)
 }
 
 /* Returns the length of the next piece that is copied unchanged: a quoted string, a comment or a
- * byte. is_open[], for quotes and comments, notes that one without an end was found: then no later
- * one ends either. */
+ * byte. Sets is_open[0] or [1] if a quoted string or a comment has no end: then no later one has an
+ * end either. */
 static size_t piece_length(struct nb_string rest, bool is_open[2])
 {
     char c = rest.bytes[0];
@@ -61,7 +61,7 @@ static size_t piece_length(struct nb_string rest, bool is_open[2])
     return length > 0 ? length : 1;
 }
 
-/* Appends the semicolon; it replaces a comma. */
+/* Appends the missing semicolon, or replaces a comma by it. */
 static size_t put_semicolon(char *to, size_t used, char last)
 {
     if (last == ',')
@@ -118,8 +118,8 @@ static void copy(char *to, size_t size, const char *from, bool lower)
     to[length] = '\0';
 }
 
-/* Makes a value a C string for GMime: unfolded, with NUL bytes replaced by blanks. Free it with
- * g_free. */
+/* Turns a value into a C string for GMime: unfolded, with NUL bytes replaced by blanks. Free it
+ * with g_free. */
 static char *c_string(struct nb_string value, size_t most)
 {
     size_t length = value.length < most ? value.length : most;
@@ -168,8 +168,8 @@ static char *pad_words(char *text)
     return g_string_free(padded, FALSE);
 }
 
-/* Makes a value with parameters a C string for GMime, which decodes them by iconv. That takes long
- * for UTF-7 (tokenizer/charset/charset.h), so a value that may have UTF-7 is cut earlier. */
+/* Turns a value with parameters into a C string for GMime, which decodes them by iconv. Decoding
+ * UTF-7 takes long (tokenizer/charset/charset.h), so a value that may have UTF-7 is cut earlier. */
 static char *parameters_of(struct nb_string value)
 {
     char mended[2 * PARAMETERS];

@@ -13,14 +13,14 @@
 
 enum {
     NB_MAIL_MEDIA = 80,     /* bytes of "type/subtype" */
-    NB_MAIL_CHARSET = 48,   /* of a charset's name */
-    NB_MAIL_TRANSFER = 24,  /* of a transfer encoding's name */
-    NB_MAIL_BOUNDARY = 256, /* of a boundary */
-    NB_MAIL_FILE_NAME = 256 /* of a file name, in UTF-8 */
+    NB_MAIL_CHARSET = 48,   /* bytes of a charset's name */
+    NB_MAIL_TRANSFER = 24,  /* bytes of a transfer encoding's name */
+    NB_MAIL_BOUNDARY = 256, /* bytes of a boundary */
+    NB_MAIL_FILE_NAME = 256 /* bytes of a file name, in UTF-8 */
 };
 
 enum nb_mail_encoding {
-    NB_MAIL_IDENTITY, /* 7bit, 8bit, binary; none; an unknown one */
+    NB_MAIL_IDENTITY, /* 7bit, 8bit, binary; also a missing or unknown encoding */
     NB_MAIL_QUOTED_PRINTABLE,
     NB_MAIL_BASE64,
     NB_MAIL_UUENCODE

@@ -9,7 +9,8 @@
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-/* The length of the name of the header field that begins at `line`; 0: none does. */
+/* Returns the length of the name of the header field that begins at `line`; 0: no field begins
+ * there. */
 static size_t field_name(const char *line, const char *end)
 {
     const char *p = line;
@@ -34,15 +35,16 @@ static bool is_well_known(struct nb_string name)
     return is_one_of(name, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
-/* Fields that programs write and that people do not copy when they quote a header. */
+/* Whether the field is a trace field: programs write these, and people do not copy them when they
+ * quote a header. */
 static bool is_trace(struct nb_string name)
 {
     static const char *const NAMES[] = {"received", "return-path", "message-id", "mime-version"};
     return is_one_of(name, NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
-/* Whether there are `wanted` well-known fields and, if required, a trace field, before the first
- * line that is no field. */
+/* Whether there are at least `wanted` well-known fields and, if required, a trace field before the
+ * first line that is no field. */
 static bool has_head(struct nb_string bytes, size_t wanted, bool needs_trace)
 {
     size_t most = bytes.length < NB_MAIL_FILE_HEAD ? bytes.length : NB_MAIL_FILE_HEAD;
@@ -86,7 +88,7 @@ static struct nb_string without_blanks(struct nb_string line)
     return line;
 }
 
-/* A reply of SMTP: "250-SIZE", "354 go on", "220". */
+/* Whether a line is a reply of SMTP: "250-SIZE", "354 go on", "220". */
 static bool is_reply(struct nb_string line)
 {
     if (line.length < 3 || line.bytes[0] < '2' || line.bytes[0] > '5' ||
@@ -128,8 +130,8 @@ static bool is_protocol(struct nb_string line)
     return is_reply(line) || is_one_of(line, words, sizeof words / sizeof *words);
 }
 
-/* Takes a line that is no field, and counts it as garbage if it is of no known kind. Returns false
- * if no header is searched for after it. */
+/* Takes a line before the header. Counts it as garbage if it is of no known kind. Returns whether a
+ * header may follow: not if there was garbage before. */
 static bool take_line(struct nb_string line, size_t *garbage)
 {
     bool is_mbox = nb_lines_is_separator(line.bytes, line.bytes + line.length) ||
@@ -164,8 +166,8 @@ static struct nb_string from_head(struct nb_string file)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Whether a CR ends a line by itself: neither LF follows it, nor further CRs and then LF, into
- * which broken gateways turn CR LF. */
+/* Whether a CR ends a line by itself: it is not followed by LF, nor by further CRs and LF, which
+ * broken gateways write instead of CR LF. */
 static bool is_line_end(const char *cr, const char *end)
 {
     while (cr < end && *cr == '\r')
@@ -173,7 +175,7 @@ static bool is_line_end(const char *cr, const char *end)
     return cr == end || *cr != '\n';
 }
 
-/* Whether the first line ends with CR alone, or all lines of the body do. */
+/* Whether the first line, or every line of the body, ends with CR alone. */
 static bool has_lines_of_cr(struct nb_string file)
 {
     const char *end = file.bytes + file.length;
@@ -206,8 +208,8 @@ static int convert_lines(struct nb_string text, struct nb_buffer *out)
     return 0;
 }
 
-/* Returns the UTF-16 charset of a file; "" if it is not UTF-16. Without a byte order mark ASCII
- * characters decide. */
+/* Returns the UTF-16 charset of a file; "" if it is not UTF-16. Without a byte order mark, the file
+ * must begin with two ASCII characters. */
 static const char *utf16_of(struct nb_string file)
 {
     if (nb_string_starts(file, "\xFF\xFE") || nb_string_starts(file, "\xFE\xFF"))

@@ -20,8 +20,8 @@ enum {
     NB_MAIL_FILE_HEAD = 65536   /* bytes of a header that are read to recognize it */
 };
 
-/* Whether bytes begin with the header of a mail: with fields, two of which are well known, such as
- * From and Date. */
+/* Whether bytes begin with the header of a mail: with fields, at least two of them well known, such
+ * as From and Date. */
 bool nb_mail_file_has_head(struct nb_string bytes);
 
 /* Sets *lines to the file in UTF-8 or another charset that extends ASCII, with lines that end with
@@ -30,11 +30,11 @@ bool nb_mail_file_has_head(struct nb_string bytes);
  * borrows from `file` or `out`. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_file_lines(struct nb_string file, struct nb_buffer *out, struct nb_string *lines);
 
-/* Sets *mail to the mail of a file: lines as above, from the header on. The first lines before the
- * header may be empty lines and blanks, also in front of the first field; the line of an mbox;
- * commands and replies of SMTP, POP3 and IMAP; and one line of anything, such as base64, if a
- * header with many trace fields follows at once. If no header is found, or if the first line is a
- * field, the mail is the whole file. Returns 0 or NB_NO_MEMORY. */
+/* Sets *mail to the mail in a file, with lines as from nb_mail_file_lines, from the header on.
+ * Before the header there may be empty lines and blanks, also before the first field; the separator
+ * line of an mbox; commands and replies of SMTP, POP3 and IMAP; and one arbitrary line, such as
+ * base64, if a header with many trace fields follows at once. If no header is found, or if the
+ * first line is a field, the mail is the whole file. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_of_file(struct nb_string file, struct nb_buffer *out, struct nb_string *mail);
 
 /* Extracts the raw mails from an mbox (RFC 4155) and undoes the quoting of mboxrd and mboxo. Any

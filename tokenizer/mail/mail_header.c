@@ -27,8 +27,8 @@ enum {
 
 static const char received_prefix[] = "received:";
 
-/* Classes of bytes, a bit for each byte; separators are in none. The ends of words are
- * unpredictable, and a mail has some thousand bytes of Received. */
+/* A mask of bytes for each class. Masks avoid branches on the ends of words, which are
+ * unpredictable: a mail has some thousand bytes of Received. */
 struct classes {
     uint64_t separators, digits;
     uint64_t marks; /* '.', ':' and '@' */
@@ -48,7 +48,7 @@ static bool is_mark(char c)
 
 #ifdef __SSE2__
 
-/* The bytes that are `from` or at most `more` above. */
+/* Selects the bytes from `from` to `from` + `more`. */
 static inline __m128i in_range(__m128i text, char from, char more)
 {
     __m128i above = _mm_sub_epi8(text, _mm_set1_epi8(from));
@@ -98,8 +98,8 @@ static struct classes classify(const char *p)
 
 #endif
 
-/* Like the function above, for the first bytes of a text that may be shorter; bytes after its end
- * count as separators. */
+/* Like the function above, for the beginning of a text that may be shorter than a window; bytes
+ * after its end count as separators. */
 static inline struct classes classes_of(struct nb_string text)
 {
     char tail[WINDOW] = {0};
@@ -158,7 +158,7 @@ static bool looks_like_id(struct nb_string word)
 static int count_word(struct nb_tokenizing *t, struct nb_string word, bool has_digits,
                       bool has_marks)
 {
-    if (!has_marks) /* most words */
+    if (!has_marks) /* as most words */
         return word.length > WORD_BYTES || (has_digits && looks_like_id(word)) ? 0 : count(t, word);
     const char *at = memchr(word.bytes, '@', word.length);
     if (word.length > 5 && nb_string_starts_nocase(word, "IPv6:"))
@@ -191,8 +191,8 @@ static int next_word(struct walk *walk, struct nb_string word, bool has_digits, 
     return rc;
 }
 
-/* Counts the words that lie wholly in the first window of a text. Sets *done to the bytes before
- * the first word that does not end there. */
+/* Counts the words that end within the first window of a text. Sets *done to the number of bytes
+ * before the first word that does not. */
 static int count_window(struct walk *walk, struct nb_string text, size_t *done)
 {
     struct classes c = classes_of(text);
@@ -276,8 +276,8 @@ static const char message_ids[][NAME] = {"message-id", "references", "in-reply-t
 static const char structure[][NAME] = {"content-type", "content-transfer-encoding",
                                        "content-disposition"};
 
-/* Returns four bytes of a name. For most names no further bytes are compared, because mails have
- * dozens of fields. */
+/* Returns the first four bytes of a name as a number. Names are compared by these first, which is
+ * enough for most of the dozens of fields of a mail. */
 static uint32_t first_four(const char *bytes)
 {
     uint32_t four;
@@ -376,7 +376,7 @@ static int count_domain(struct nb_tokenizing *t, enum nb_field field, struct nb_
 static int count_addresses(struct nb_tokenizing *t, struct nb_string prefix, struct nb_string text)
 {
     const char *end = text.bytes + text.length;
-    const char *free_from = text.bytes; /* no byte belongs to two addresses */
+    const char *free_from = text.bytes; /* end of the last address: no byte belongs to two */
     int rc = 0;
     for (const char *at = text.bytes; rc == 0 && at < end; at++) {
         at = memchr(at, '@', (size_t)(end - at));

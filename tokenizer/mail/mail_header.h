@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The features of header fields, except the Subject: addresses, Received, and all other fields. Any
- * thread; a tokenizing belongs to one.
+ * Counts the features of header fields except the Subject: of addresses, Received, and all other
+ * fields. Any thread; a tokenizing belongs to one.
  *
  * How each field is counted was chosen by comparing kinds of features on several public corpora of
  * mail. Fields that never count are in mail_ignored.h.
@@ -12,9 +12,9 @@
 #include "tokenizer/bag/tokenizing.h"
 #include "tokenizer/mail/mail_charset.h"
 
-/* Counts in NB_FIELD_RECEIVED: hosts and their last labels, networks of addresses, and words, up to
- * the ';' before the date. Queue ids and similar words are left out, because they occur only once.
- * Returns 0 or NB_NO_MEMORY. */
+/* Counts the features of a Received field in NB_FIELD_RECEIVED: hosts and their last labels,
+ * networks of addresses, and words, up to the ';' before the date. Queue ids and similar words are
+ * left out, because they occur only once. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_received(struct nb_tokenizing *t, struct nb_string value);
 
 /* Counts the features of one field in NB_FIELD_ADDRESS, NB_FIELD_RECEIVED or NB_FIELD_HEADER.

@@ -16,7 +16,7 @@ enum { KIND_IDENTITY = 3, KIND_PART = 4 };
 
 struct identity {
     const struct nb_key *key;
-    struct nb_packer content; /* the content of the id, each item with its length */
+    struct nb_packer content; /* the bytes that the id hashes, each item with its length */
     struct nb_buffer packed;
     struct nb_buffer decoded; /* a decoded part */
     struct nb_buffer text;    /* a part or a field's value in normal form */
@@ -34,9 +34,9 @@ static bool is_sign(char c)
     return !nb_ascii_is_alphanumeric(c) && (c & 0x80) == 0;
 }
 
-/* Returns the length of a spam filter's mark in front of a Subject: at most MARK_MOST bytes, "spam"
- * with signs and blanks around it and a sign on both sides; 0 if there is none. `has_sign`: a mark
- * that was already left out ends with a sign before the text. */
+/* Returns the length of a spam filter's mark at the beginning of a Subject; 0 if there is none. A
+ * mark has at most MARK_MOST bytes: "spam" with a sign on both sides, among other signs and blanks.
+ * `has_sign`: the sign before it was the end of a mark that was already left out. */
 static size_t mark_length(struct nb_string subject, bool has_sign)
 {
     enum { MARK_MOST = 40, WORD = 4 };
@@ -70,7 +70,7 @@ static struct nb_string without_marks(struct nb_string subject)
 /* Writes a value unfolded, with each run of blanks as one blank. */
 static int write_value(struct nb_buffer *out, struct nb_string value)
 {
-    bool waits = false; /* a blank is pending until more text follows */
+    bool waits = false; /* a blank is pending; it is written if more text follows */
     out->length = 0;
     if (nb_buffer_reserve(out, value.length) != 0)
         return NB_NO_MEMORY;
@@ -88,7 +88,7 @@ static int write_value(struct nb_buffer *out, struct nb_string value)
     return 0;
 }
 
-/* Packs the first field of each name in the identity; a missing field is an empty text. */
+/* Packs the first field of each name that the identity covers; a missing field is an empty text. */
 static int add_fields(struct identity *m, struct nb_string head)
 {
     enum { SUBJECT, MESSAGE_ID, FROM, DATE, FIELDS };
@@ -112,7 +112,7 @@ static int add_fields(struct identity *m, struct nb_string head)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Returns where the line at `line` counts from: after ">" before "From ". */
+/* Returns the first byte of the line at `line` that counts: the byte after ">" before "From ". */
 static const char *behind_quotes(const char *line, const char *end)
 {
     const char *at = line;
@@ -125,7 +125,7 @@ static const char *behind_quotes(const char *line, const char *end)
 static int write_lines(struct nb_buffer *out, struct nb_string body)
 {
     const char *end = body.bytes + body.length;
-    size_t length = 0; /* up to the last line that is not empty */
+    size_t length = 0; /* of the text up to its last line that is not empty */
     out->length = 0;
     int rc = nb_buffer_reserve(out, body.length + 1);
     for (const char *line = body.bytes, *next; rc == 0 && line < end; line = next) {

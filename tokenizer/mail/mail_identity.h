@@ -4,12 +4,13 @@
  * marked. A mail that is sent without an id gets this one. Any thread.
  *
  * The identity covers the parts that the sender wrote:
- * - Message-ID, From, Date and Subject (RFC 5322, 3.6), each the first of its name, unfolded, with
- *   runs of blanks as one. Of the Subject, marks of spam filters in front are left out ("[SPAM]",
- *   "***SPAM***"), because a filter adds them on the way.
- * - The text of each part, its transfer encoding undone, because a mail server may choose another
- *   one (RFC 6152, section 3). Of each line, CR and blanks at its end are left out, and ">" before
- *   "From ", which an mbox adds (RFC 4155); of the whole, empty lines at its end.
+ * - Message-ID, From, Date and Subject (RFC 5322, 3.6): the first field of each name, unfolded,
+ * with each run of blanks as one blank. Marks of spam filters at the beginning of the Subject
+ * ("[SPAM]",
+ *   "***SPAM***") are left out, because a filter adds them on the way.
+ * - The text of each part without its transfer encoding, because a mail server may choose another
+ *   one (RFC 6152, section 3). Left out are CR and blanks at the end of a line, ">" before "From ",
+ *   which an mbox adds (RFC 4155), and empty lines at the end of the text.
  *
  * The identity does not cover anything that hops, filters and mailboxes add or change: all other
  * fields (Received, Return-Path, Delivered-To, Status, X-...), the separator line of an mbox, line
@@ -17,10 +18,10 @@
  * epilogues.
  *
  * So two mails are the same document if a reader would take them for the same mail. Two mails with
- * one forged Message-ID are two documents, unless all the rest is the same as well. A mailing list
- * that adds a footer makes another document of the mail, because its text differs. So does a mail
- * server that adds a missing Message-ID or Date; but that happens before delivery, where nobody
- * trains.
+ * the same forged Message-ID are two documents, unless all the rest is the same as well. If a
+ * mailing list adds a footer, the mail becomes another document, because its text differs. The same
+ * holds if a mail server adds a missing Message-ID or Date; but that happens before delivery, when
+ * nobody has trained the mail yet.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_IDENTITY_H
 #define NB_TOKENIZER_MAIL_MAIL_IDENTITY_H

@@ -8,8 +8,8 @@
 
 #include "core/base/string.h"
 
-/* Bytes of a pattern, padded with zeros; bytes of a name and of a pattern that are compared
- * first. */
+/* PATTERN: bytes of a pattern, padded with zeros. FIRST: bytes of a name and of a pattern that are
+ * compared first. */
 enum { PATTERN = 36, FIRST = 4 };
 
 /* Sorted; a '*' at the end stands for any ending, after at least FIRST bytes. The list has
@@ -111,7 +111,7 @@ static bool is_listed(struct nb_string name)
         count -= half;
     }
     at += rank_of(*at) < rank;
-    assert(at == ignored || rank_of(at[-1]) < rank); /* they are sorted */
+    assert(at == ignored || rank_of(at[-1]) < rank); /* the patterns are sorted */
     for (; at < end && rank_of(*at) == rank; at++) {
         if (matches(name, *at))
             return true;

@@ -20,7 +20,7 @@ enum {
     VALUE_BYTES = 24, /* bytes of the value of an attribute; longer values hardly occur twice */
     SHAPE = 32,
     EXTENSION = 8,
-    URL_SOURCE = 4096, /* bytes of a URL in an attribute, before entities are decoded */
+    URL_SOURCE = 4096, /* bytes that are read of a URL in an attribute, with its entities */
     ATTRIBUTES = 64    /* attributes of one element that are counted */
 };
 
@@ -152,7 +152,7 @@ static int mail_structure_element(struct nb_tokenizing *t, const struct nb_html_
     return rc;
 }
 
-/* Counts "html:hidden": the mail has text that a reader cannot see. */
+/* Counts "html:hidden", for a mail with text that a reader cannot see. */
 static int mail_structure_hidden(struct nb_tokenizing *t)
 {
     return count_named(t, "html:", "hidden");
@@ -175,7 +175,7 @@ int nb_mail_structure_whole(struct nb_tokenizing *t, size_t parts, size_t bytes)
     return rc != 0 ? rc : count_named(t, "mime:size=", number);
 }
 
-enum { ENCODED_BYTES = 3 /* most bytes that a transfer encoding takes for one byte */ };
+enum { ENCODED_BYTES = 3 /* most encoded bytes for one decoded byte */ };
 
 void nb_mail_reader_deinit(struct nb_mail_reader *reader)
 {
@@ -227,8 +227,8 @@ static int decode(struct nb_mail_reader *reader, const struct nb_mail_type *type
     return rc;
 }
 
-/* Finds the content of a part whose type says that it has none, or only text: by its file name, and
- * if the type is vague by the beginning of its body. */
+/* Finds the kind of content of a part that has none, or only text, by its type: looks at the file
+ * name and, if the type is vague, at the beginning of the body. */
 static int find_disguise(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                          struct nb_string body, enum nb_mail_content *content)
 {
@@ -286,7 +286,7 @@ static int count_text(struct nb_mail_reader *reader, const struct nb_mail_type *
         rc = nb_mail_body_to_utf8(&reader->charsets, nb_string_of(type->charset),
                                   content == NB_CONTENT_HTML, &text, &reader->utf8);
     if (content == NB_CONTENT_PLAIN && text.bytes != bytes.bytes)
-        content = nb_mail_content_of_type(type, text); /* UTF-16 had hidden its kind */
+        content = nb_mail_content_of_type(type, text); /* UTF-16 may have hidden the kind */
     bool is_flowed = content == NB_CONTENT_PLAIN && type->is_flowed;
     if (rc == 0 && (is_flowed || content == NB_CONTENT_ENRICHED || content == NB_CONTENT_RTF))
         rc = take_format(reader, content, &text);

@@ -40,7 +40,7 @@ struct nb_mail_reader {
 void nb_mail_reader_deinit(struct nb_mail_reader *reader);
 
 /* Counts the features of a part with this header and body. A part that is not text has none, unless
- * its name or its beginning says that it is a page, a drawing or the like: then at most
+ * its name or its beginning shows that it is a page, a drawing or the like: then at most
  * NB_MAIL_DISGUISED_BYTES of it are read. Returns 0 or NB_NO_MEMORY. */
 int nb_mail_leaf(struct nb_mail_reader *reader, const struct nb_mail_type *type,
                  struct nb_string body);

@@ -61,8 +61,8 @@ static bool ends_word(char c)
     return nb_ascii_is_space(c) || c == '(' || c == ';' || c == '=';
 }
 
-/* Returns the next word; a quoted string, with its quotes, is one. Of length 0 at '=', ';' and the
- * end. */
+/* Returns the next word; a quoted string with its quotes is one word. The length is 0 at '=', ';'
+ * and the end. */
 static struct nb_string next_word(struct reader *r)
 {
     skip_blank(r);
@@ -77,7 +77,7 @@ static struct nb_string next_word(struct reader *r)
     return (struct nb_string){from, (size_t)(r->at - from)};
 }
 
-/* Takes the character if it comes next. Returns whether it did. */
+/* Skips the character `c` if it comes next. Returns whether it did. */
 static bool takes(struct reader *r, char c)
 {
     skip_blank(r);
@@ -104,7 +104,7 @@ static void note(struct nb_mail_values *values, enum nb_mail_value number, struc
         return;
     for (size_t i = 0; i < text.length; i++) {
         unsigned char c = (unsigned char)text.bytes[i];
-        if (c <= ' ' || c >= 0x7F) /* no name or address of SMTP without extensions */
+        if (c <= ' ' || c >= 0x7F) /* names and addresses of SMTP without extensions lack these */
             return;
         known->text[i] = nb_ascii_lower(text.bytes[i]);
     }
@@ -189,7 +189,7 @@ void nb_mail_values_begin(struct nb_mail_values *values, struct nb_string server
     values->has_envelope = values->has_own = true;
     network_of(envelope->address, network);
     note(values, NB_MAIL_CLIENT, nb_string_of(network));
-    if (network[0] != '\0') /* from outside */
+    if (network[0] != '\0') /* the client is another machine */
         note(values, NB_MAIL_HELO, nb_string_trim(envelope->helo));
     note_sender(values, envelope->sender);
     note(values, NB_MAIL_RECIPIENT, without_angles(envelope->recipient));

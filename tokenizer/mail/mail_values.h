@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The knowledge of the receiving mail server about a mail, as values of categories: the envelope
- * and the results of the SPF, DKIM and DMARC checks. They come from the envelope that arrived with
- * the mail, or else from the server's own header fields, so that a stored mail gives the same
- * values when it is learned. Fields of other servers are ignored, because anybody can write them.
- * Any thread; the values of a mail belong to one.
+ * What the receiving mail server knows about a mail, as values of categories: the envelope and the
+ * results of the SPF, DKIM and DMARC checks. They come from the envelope that arrived with the
+ * mail, or else from the server's own header fields, so that a stored mail gives the same values
+ * when it is learned. Fields of other servers are ignored, because anybody can write them. Any
+ * thread; the values of a mail belong to one.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_VALUES_H
 #define NB_TOKENIZER_MAIL_MAIL_VALUES_H
@@ -35,15 +35,15 @@ struct nb_envelope {
     struct nb_string address; /* of the client: "203.0.113.7", "[2001:db8::7]:25" */
     struct nb_string helo;
     struct nb_string sender;    /* "<a@b>", "a@b"; "<>" */
-    struct nb_string recipient; /* the only one */
+    struct nb_string recipient; /* if there is only one */
 };
 
 struct nb_mail_values {
     struct nb_string server; /* name of the mail server; borrowed */
-    bool has_envelope;       /* the envelope is not read from the header */
-    bool has_own; /* a field of the server has been seen, or the envelope shows that it has none */
-    bool has_border; /* its Received field for the hop from outside has been seen */
-    bool is_foreign; /* the remaining fields are older than that Received field */
+    bool has_envelope; /* the values of the envelope are known, and not read from the header */
+    bool has_own; /* a field of the server was seen, or the envelope shows that it has added none */
+    bool has_border; /* the server's Received field for the hop from outside was seen */
+    bool is_foreign; /* the remaining fields are older, so other servers may have written them */
     struct nb_mail_known {
         char text[NB_CATEGORY_MOST];
         size_t length; /* 0: unknown */

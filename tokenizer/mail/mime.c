@@ -36,8 +36,8 @@ static const char *name_end(const char *at, const char *end)
     return at;
 }
 
-/* The length of the name of the field that begins at `at`; 0 if none does. A name is printable
- * ASCII before a colon (RFC 5322, 2.2); old mail has blanks before the colon. */
+/* Returns the length of the name of the field that begins at `at`; 0 if no field begins there. A
+ * name is printable ASCII before a colon (RFC 5322, 2.2); old mail has blanks before the colon. */
 static size_t field_name(const char *at, const char *end)
 {
     const char *c = name_end(at, end - at < NB_MIME_FIELD_NAME ? end : at + NB_MIME_FIELD_NAME);
@@ -96,8 +96,8 @@ static struct nb_string trim_line(const char *at, const char *next)
     return nb_string_trim_end(between(at, next), " \t\r\n");
 }
 
-/* Returns the number, from 1, of the innermost open level with this line as its boundary; 0 if
- * there is none. Sets *closing if it is the closing boundary. */
+/* Returns the number (from 1) of the innermost open level whose boundary this line is; 0 if there
+ * is none. Sets *closing to whether the line is the closing boundary. */
 static size_t find_level(const struct nb_mime_scanner *scanner, struct nb_string line,
                          bool *closing)
 {
@@ -120,9 +120,9 @@ static size_t boundary_at(const struct nb_mime_scanner *scanner, const char *at,
     return find_level(scanner, trim_line(at, next), closing);
 }
 
-/* Whether the line at `at` belongs to a header; `began`: the header has lines before it. A line
- * that is no field still belongs to it if a field follows, because gateways break long header lines
- * that way. */
+/* Whether the line at `at` belongs to a header; `began`: earlier lines belong to it. A line that is
+ * no field still belongs to the header if a field follows: gateways break long header lines that
+ * way. */
 static bool continues_head(const char *at, const char *end, bool began)
 {
     if (field_name(at, end) > 0 || is_mbox_line(at, end))

@@ -21,24 +21,24 @@
 #include "core/base/buffer.h"
 
 enum {
-    NB_MIME_LEVELS = 64,     /* levels that can be open at once, even if limits allow more */
-    NB_MIME_BOUNDARY = 256,  /* a longer one is no boundary; RFC 2046 allows 70 characters */
-    NB_MIME_FIELD_NAME = 128 /* a longer "name:" is text */
+    NB_MIME_LEVELS = 64,     /* most open levels, even if the caller's limit allows more */
+    NB_MIME_BOUNDARY = 256,  /* bytes of a boundary; longer ones are ignored; RFC 2046 allows 70 */
+    NB_MIME_FIELD_NAME = 128 /* bytes of a field's name; a line with a longer "name:" is text */
 };
 
 enum nb_mime_next {
     NB_MIME_PART, /* the header of another part, at the level that is now innermost */
     NB_MIME_TAIL, /* bytes after the end of a level, which belong to no part */
-    NB_MIME_END   /* nothing */
+    NB_MIME_END   /* the end of the mail */
 };
 
 /* An open multipart. */
 struct nb_mime_level {
     char boundary[NB_MIME_BOUNDARY];
     size_t length;
-    size_t depth; /* for the caller: multiparts and messages around its parts */
+    size_t depth; /* for the caller: number of multiparts and messages around its parts */
     bool digest;  /* for the caller: parts without a type are messages */
-    size_t parts; /* found so far */
+    size_t parts; /* number of parts found so far */
 };
 
 struct nb_mime_scanner {
@@ -66,9 +66,9 @@ enum nb_mime_next nb_mime_body(struct nb_mime_scanner *scanner, struct nb_string
 /* The innermost open level; NULL if none is open. */
 struct nb_mime_level *nb_mime_innermost(struct nb_mime_scanner *scanner);
 
-/* Takes the next field off a header: its name without the colon, and its raw value, still folded,
- * without the last line break. Lines that are no fields are skipped. Returns false when no field is
- * left. */
+/* Reads the next field and removes it from *head: sets its name without the colon, and its raw
+ * value, still folded, without the last line break. Skips lines that are no fields. Returns false
+ * when no field is left. */
 bool nb_mime_field(struct nb_string *head, struct nb_string *name, struct nb_string *value);
 
 /* Returns the value of the first field with that name (in any case) in the header of a mail. Reads

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A base64 body is read line by line. Most bodies are long lines of its alphabet, which are decoded
- * at once. A short line may be a word of text as well as the end of the encoding: it is decoded
- * where the encoding can continue, if the result is text.
+ * A base64 body is read line by line. Most bodies consist of long lines of the alphabet, which are
+ * decoded at once. A short line may be the end of the encoding, or a word of text: it is decoded if
+ * the encoding can continue there and the result is text.
  */
 #include "tokenizer/mail/transfer_encoding.h"
 
@@ -15,11 +15,11 @@
 #include "core/base/string.h"
 
 enum {
-    LONG_RUN = 40,          /* a run of the alphabet that no text has */
-    SURE_PIECE = 16,        /* of a line that text is unlikely to be, if text comes out of it */
-    SHORT_PIECE = 8,        /* of a line after base64 that may continue it */
+    LONG_RUN = 40,          /* a run of this many characters of the alphabet is no text */
+    SURE_PIECE = 16,        /* a line with this many is base64 if it decodes to text */
+    SHORT_PIECE = 8,        /* a line with this many may continue base64 before it */
     MOST_STRAYS = 8,        /* one character in this many may be outside the alphabet */
-    MOST_STRAYS_INSIDE = 3, /* in a body that was base64 so far */
+    MOST_STRAYS_INSIDE = 3, /* the same, if the body was base64 so far */
     UTF8_TAIL = 3           /* most bytes of a character that was cut off */
 };
 
@@ -41,7 +41,7 @@ static const unsigned char VALUES[256] = {
 /* Bits that do not yet make a whole byte. */
 struct bits {
     unsigned value;
-    unsigned characters; /* 0 to 3, of a group of four */
+    unsigned characters; /* characters of the present group of four: 0 to 3 */
 };
 
 /* Writes the whole bytes of a group that ends early. */
@@ -126,12 +126,12 @@ int nb_transfer_base64(struct nb_string piece, struct nb_buffer *out)
 /* Properties of a line, without the blanks at both ends. */
 struct line {
     struct nb_string text;
-    size_t letters;   /* of the alphabet */
-    size_t run;       /* how many of them the line begins with */
-    size_t strays;    /* neither of the alphabet, nor blanks, nor '=' at the end */
-    bool has_blanks;  /* between its words */
-    bool is_padded;   /* it ends with '=' */
-    bool is_of_marks; /* it has marks of text and of addresses */
+    size_t letters;   /* characters of the alphabet */
+    size_t run;       /* characters of the alphabet at the beginning of the line */
+    size_t strays;    /* characters that are not of the alphabet, blanks, or '=' at the end */
+    bool has_blanks;  /* there are blanks between words */
+    bool is_padded;   /* the line ends with '=' */
+    bool is_of_marks; /* the line has marks of text or of addresses: ":<>@" */
 };
 
 static struct line look(struct nb_string text)
@@ -190,8 +190,8 @@ static bool is_text(const char *bytes, size_t length)
 /* The reader's state within a body. */
 enum state {
     UNSURE, /* all lines so far were short and may be text */
-    INSIDE, /* of base64 */
-    BEHIND, /* a padding, a shorter or an empty line: the encoding may be at its end */
+    INSIDE, /* inside base64 */
+    BEHIND, /* after a padded, a shorter or an empty line: the encoding may have ended */
     TEXT
 };
 
@@ -200,8 +200,8 @@ struct reader {
     size_t began; /* length of `out` before this body */
     enum state state;
     struct bits bits;
-    size_t width;            /* of the first line */
-    size_t letters;          /* of all lines so far */
+    size_t width;            /* length of the first line */
+    size_t letters;          /* characters of the alphabet in all lines so far */
     struct nb_string so_far; /* the lines still undecided */
 };
 
@@ -220,14 +220,15 @@ static int give_up(struct reader *r)
     return nb_buffer_append(r->out, r->so_far.bytes, r->so_far.length);
 }
 
-/* Whether the undecided lines are base64, if the body ends with them. They are, unless their length
- * or width rules it out; any bytes may result, in any charset. */
+/* Whether the undecided lines are base64 if the body ends after them. They are if their length
+ * allows it and they decode to text, or if their length and width are multiples of four; then they
+ * may decode to any bytes, in any charset. */
 static bool is_base64(const struct reader *r)
 {
     return r->letters % 4 != 1 && (gives_text(r) || (r->letters % 4 == 0 && r->width % 4 == 0));
 }
 
-/* Whether the undecided lines are base64, if text follows them. */
+/* Whether the undecided lines are base64 if text follows them. */
 static bool is_base64_before_text(const struct reader *r)
 {
     bool may_end = r->letters % 4 == 0 || (r->letters % 4 != 1 && r->letters >= SURE_PIECE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Undoes the transfer encodings base64 and quoted-printable (RFC 2045, section 6) of bodies and of
+ * Decodes the transfer encodings base64 and quoted-printable (RFC 2045, section 6) of bodies and of
  * encoded words. Pure functions; any thread. No input is an error: a body that is not encoded,
  * although its header says so, is taken as text.
  *

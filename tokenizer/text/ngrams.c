@@ -27,7 +27,7 @@ enum { PREFIX_BYTES = sizeof PREFIX - 1 };
 struct window {
     unsigned char bytes[WINDOW_BYTES];
     unsigned starts[WINDOW_STARTS]; /* by the character's number modulo WINDOW_STARTS */
-    unsigned characters;            /* characters so far; the window may have missed some */
+    unsigned characters;            /* number of characters put into the window so far */
     unsigned end;
     bool blank; /* skip white space: some was just written, or nothing was yet */
 };
