@@ -27,7 +27,7 @@ struct nb_document {
     const char *bytes; /* borrowed */
     size_t length;
     struct nb_values values;     /* borrowed; the values of attributes, also without any bytes */
-    struct nb_envelope envelope; /* of a mail that is being delivered; else zeros */
+    struct nb_envelope envelope; /* envelope of a mail that is being delivered; else zeros */
 };
 
 /* Builds the Unicode tables and prepares the MIME library. Call it once, before any thread

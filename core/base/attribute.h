@@ -16,7 +16,7 @@
 struct nb_key;
 
 enum {
-    NB_ATTRIBUTES_MOST = NB_PARTS_MOST / 2, /* of one model */
+    NB_ATTRIBUTES_MOST = NB_PARTS_MOST / 2, /* most attributes of one model */
     NB_ATTRIBUTE_NAME_MOST = 32,            /* bytes */
     NB_CATEGORY_MOST = 256,                 /* bytes of a value of a category or a set */
     NB_CATEGORY_TEXT_MOST = NB_ATTRIBUTE_NAME_MOST + 1 + NB_CATEGORY_MOST
@@ -33,7 +33,7 @@ enum nb_value_type { NB_VALUE_TEXT, NB_VALUE_WHOLE_NUMBER, NB_VALUE_FRACTION };
 /* A value of an attribute in a document; all of it is borrowed. Attributes without a value are left
  * out. */
 struct nb_value {
-    struct nb_string name;         /* of the attribute */
+    struct nb_string name;         /* name of the attribute */
     bool is_list;                  /* a set of values; else one */
     const struct nb_string *items; /* UTF-8; of a set in ascending order, each once */
     size_t count;                  /* number of items; 1 unless it is a set */

@@ -10,7 +10,7 @@ enum {
     DIGITS_BITS = 44,
     SCALE_BITS = 4,
     SIGN_SHIFT = DIGITS_BITS + SCALE_BITS,
-    SCALE_MOST = (1 << SCALE_BITS) - 1, /* of a multiple of 100 */
+    SCALE_MOST = (1 << SCALE_BITS) - 1, /* the scale of multiples of 100 */
     TEXT_MOST = 255
 };
 _Static_assert(SIGN_SHIFT + 1 == NB_DECIMAL_BITS, "a sign is one bit");

@@ -34,7 +34,7 @@ void nb_queue_free(struct nb_queue **queue);
 
 struct nb_queue_state {
     bool is_used;               /* the queue takes changes, or had entries at the start */
-    uint64_t entries, bytes;    /* of the waiting changes */
+    uint64_t entries, bytes;    /* number of waiting changes, and their bytes */
     uint64_t refused;           /* changes that failed after they were published, since the start */
     char reason[NB_ERROR_TEXT]; /* why the last of these changes failed */
 };

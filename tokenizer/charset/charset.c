@@ -41,7 +41,7 @@ static int hz_to_gb(const char *bytes, size_t length, struct nb_buffer *out)
             *to++ = (char)(*at++ | 0x80);
             *to++ = (char)(*at++ | 0x80);
         } else {
-            is_chinese = is_chinese && *at != '\n'; /* a line begins in ASCII (RFC 1843) */
+            is_chinese = is_chinese && *at != '\n'; /* every line begins in ASCII (RFC 1843) */
             *to++ = *at++;
         }
     }

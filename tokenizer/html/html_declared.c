@@ -294,7 +294,7 @@ static bool is_override(struct nb_string value)
     return is_word(value, "bidi-override") || is_word(value, "isolate-override");
 }
 
-enum { NAME_BYTES = 24 /* of a property, and zeros behind it */ };
+enum { NAME_BYTES = 24 /* bytes of a property's name, padded with zeros */ };
 
 /* The properties by name. For each, `hides` decides whether a value hides, or `declare` stores the
  * value. Sorted by the first letter. */

@@ -64,7 +64,7 @@ struct nb_html_matched {
     struct nb_html_declared normal, important, maybe;
 };
 
-/* Finds the rules, sorted before, that match an element with these names. `classes` is the raw
+/* Finds the rules that match an element with these names; they must be sorted. `classes` is the raw
  * attribute. Returns false, without setting *matched, if none match. Linear in the length of the
  * names. */
 bool nb_html_rules_match(const struct nb_html_rules *rules, struct nb_string element,

@@ -87,7 +87,7 @@ static bool is_same(const struct nb_html_style *a, const struct nb_html_style *b
 
 /* The attributes of a tag, except those that are applied at once. */
 struct attributes {
-    struct nb_string css, id, classes; /* of a repeated attribute the first one */
+    struct nb_string css, id, classes; /* if an attribute is repeated, the first one */
     bool any;                          /* the tag has an attribute that concerns the style */
 };
 

@@ -341,7 +341,7 @@ static const char *find_word(const char *at, const char *end, struct word *word)
         word->is_base64 = nb_ascii_lower(text[-2]) == 'b';
         const char *closing = memmem(text, (size_t)(end - text), "?=", 2);
         if (closing == NULL)
-            return NULL; /* no later word has one either */
+            return NULL; /* no later word has an end either */
         word->text = between(text, closing);
         word->end = closing + 2;
         return at;

@@ -32,7 +32,7 @@ extern const char *const nb_mail_value_names[NB_MAIL_VALUES];
 /* The envelope of a mail as in SMTP, from its mail server. A member of length 0 is unknown. All is
  * borrowed. */
 struct nb_envelope {
-    struct nb_string address; /* of the client: "203.0.113.7", "[2001:db8::7]:25" */
+    struct nb_string address; /* the client's address: "203.0.113.7", "[2001:db8::7]:25" */
     struct nb_string helo;
     struct nb_string sender;    /* "<a@b>", "a@b"; "<>" */
     struct nb_string recipient; /* if there is only one */

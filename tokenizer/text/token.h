@@ -36,7 +36,7 @@ struct nb_text_run {
     struct nb_tokenizing *t;
     struct nb_bag_private *storage;
     uint64_t space,
-        hashed; /* of a feature's id, the bits of the field, and a mask of the bits of the hash */
+        hashed;    /* the field's bits in the ids of features; and a mask of the hash's bits */
     unsigned step; /* see nb_bag_count */
     char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;

@@ -56,7 +56,7 @@ struct scanner {
     enum state state;
     unsigned char *token; /* the token so far, in the bag's room */
     size_t bytes;
-    size_t characters; /* of the token, including those that exceed the limit and are not kept */
+    size_t characters; /* length of the token, including characters over the limit, not kept */
     uint32_t first;    /* the first character of the token */
     unsigned last;     /* class of the last character of the word, combining marks left out */
     uint32_t mid; /* packed mark that belongs to the word if the next character does; 0: none */

@@ -65,7 +65,7 @@ struct nb_export {
     const uint64_t *ids; /* these features; owned by the coder */
     const struct nb_string *texts;
     uint32_t *numbers;               /* owned: number of each row in the dump; NB_NO_ROW: none */
-    uint32_t *row_list, *count_list; /* of a document; owned */
+    uint32_t *row_list, *count_list; /* owned; rows and counts of a document */
     size_t row_room, count_room;
     struct nb_dump_totals totals;
 };
@@ -420,7 +420,7 @@ static int check_same(struct nb_export *e, const struct nb_view *view, struct nb
                                     error);
 }
 
-/* Takes and enters a later snapshot. */
+/* Takes a later snapshot and begins to read it. */
 static int enter_later(struct nb_export *e, struct nb_error *error)
 {
     uint64_t now = nb_clock_monotonic(), left = e->deadline > now ? e->deadline - now : 0;

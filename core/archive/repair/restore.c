@@ -162,7 +162,7 @@ static const char FOLDER[] = "restore";
 struct restore {
     int directory; /* descriptor, locked */
     struct nb_filling filling;
-    uint64_t bytes; /* of the backup */
+    uint64_t bytes; /* bytes of the backup */
 };
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ struct nb_differences {
     nb_report_line *report;
     void *user;
     uint64_t count;
-    uint64_t lost; /* of these, losses: data missing in the ledger, or data without another copy */
+    uint64_t lost; /* differences that are losses: data missing in the ledger, or without a copy */
 };
 /* Counts a difference, and reports it unless many were reported already. */
 void nb_differ(struct nb_differences *d, const char *format, ...)

@@ -97,7 +97,7 @@ struct nb_features_coder {
     struct nb_text_code *code;
     ZSTD_CCtx *compressor;
     ZSTD_DCtx *decompressor;
-    struct nb_string names[NB_FIELDS]; /* of the fields; the same for all coders */
+    struct nb_string names[NB_FIELDS]; /* names of the fields; the same for all coders */
     struct nb_buffer raw;              /* the stored form before compression */
     struct nb_buffer whole;            /* the texts that were read, one after the other */
     uint64_t *ids;

@@ -69,7 +69,7 @@ static bool read_ids(struct nb_features_coder *c, struct nb_unpacker *r, size_t 
  * text, unless these are empty. */
 struct part {
     unsigned head, field;
-    unsigned part; /* of a value of an attribute, as stored */
+    unsigned part; /* stored part number, if the text is a value of an attribute */
     struct nb_string name;
     size_t tail_length; /* length of the previous text's tail, at the end of c->whole */
     struct nb_string rest;

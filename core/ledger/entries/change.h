@@ -75,8 +75,8 @@ enum nb_change_kind {
     NB_CHANGE_FEATURES = 3, /* features and a label without a document: the first part of an import,
                                or the remnant of a superseded entry */
     NB_CHANGE_CREATE = 4,   /* a model is made */
-    NB_CHANGE_SETTINGS = 5, /* its settings are changed */
-    NB_CHANGE_DELETE = 6,   /* it is deleted, or its import is given up */
+    NB_CHANGE_SETTINGS = 5, /* the settings of a model are changed */
+    NB_CHANGE_DELETE = 6,   /* a model is deleted, or its import is given up */
     NB_CHANGE_RENAME_LABEL = 7,
     NB_CHANGE_IMPORT = 8,   /* an import begins: a model that has no name yet */
     NB_CHANGE_COMPLETE = 9, /* the import is complete: the model takes its name, and replaces the
@@ -112,14 +112,14 @@ struct nb_change {
 
     /* TRAIN, UNTRAIN */
     struct nb_string id;
-    uint32_t label;    /* of the document; for a forgotten document, the label that it had */
+    uint32_t label;    /* label of the document; of a forgotten document, the label that it had */
     bool truncated;    /* a limit of the tokenizer cut the document */
     uint64_t replaced; /* number of the entry that this one supersedes; 0: none */
     uint64_t first;  /* number of the entry that first learned the document: its place in the order
                         of arrival; 0: this entry. An unlabelled document arrives when it gets its
                         first label */
     uint64_t tokens; /* token positions */
-    struct nb_string score; /* of the document before it was learned (learner.h); may be empty */
+    struct nb_string score; /* score before the document was learned (learner.h); may be empty */
     struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
 
     /* TRAIN, FEATURES, RENAME_LABEL */
@@ -131,7 +131,7 @@ struct nb_change {
                                     else empty */
 
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
-    struct nb_string name; /* of the model */
+    struct nb_string name; /* name of the model */
     struct nb_string
         settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: the request */
     struct nb_string key;     /* the model's own key, usually empty; STORE: the store's key */

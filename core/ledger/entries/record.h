@@ -25,8 +25,8 @@
 struct nb_ledger_totals {
     uint64_t entries;    /* number of its entries */
     uint64_t current;    /* documents that are learned, or stored without a label */
-    uint64_t unlabelled; /* of these, those without a label */
-    uint64_t scores;     /* of these, those with a score from before they were learned */
+    uint64_t unlabelled; /* current documents without a label */
+    uint64_t scores;     /* current documents with a score from before they were learned */
     /* Documents that were learned and are no longer in the ledger. A rebuild cannot teach the
      * weights of a stack from them again. */
     uint64_t dropped;

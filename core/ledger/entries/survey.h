@@ -35,7 +35,7 @@ struct nb_survey {
     uint64_t lost;   /* damaged pieces and entries */
     uint64_t newest; /* number of the newest entry */
     bool has_key;
-    unsigned char key[NB_KEY_BYTES]; /* of the store */
+    unsigned char key[NB_KEY_BYTES]; /* the store's key */
 };
 
 /* Fills `survey`, which the caller deinits in any case. Calls `lost` with a line for each damaged

@@ -39,7 +39,7 @@ struct nb_journal {
     struct nb_buffer record;
 };
 
-/* What nb_journal_read found. */
+/* The results of nb_journal_read. */
 struct nb_journal_found {
     uint64_t records;
     bool is_later;   /* the records are based on a commit after the store's last one */

@@ -25,8 +25,8 @@ struct nb_store_file {
     dev_t device;  /* of data.mdb */
     ino_t inode;
     bool fresh;                         /* data.mdb was just made, or was empty */
-    char path[NB_STORE_PATH];           /* of the directory */
-    char data_path[NB_STORE_PATH + 16]; /* of data.mdb, for messages */
+    char path[NB_STORE_PATH];           /* path of the directory */
+    char data_path[NB_STORE_PATH + 16]; /* path of data.mdb, for messages */
     char journal_path[NB_STORE_PATH + 16];
 };
 

@@ -54,7 +54,7 @@ int nb_store_seal(struct nb_store *store, enum nb_table table, struct nb_string 
     return 0;
 }
 
-/* The names of the tables, and their keys: numbers as big-endian bytes. */
+/* The names of the tables. */
 const char *const nb_store_table_names[NB_TABLES] = {
     [NB_TABLE_META] = "meta",
     [NB_TABLE_MODELS] = "models",

@@ -59,7 +59,7 @@ struct nb_store {
     MDB_env
         *environment; /* NULL while LMDB is closed after a failure; changed with `gate` closed */
     MDB_dbi tables[NB_TABLES];
-    uint64_t seeds[NB_TABLES]; /* of the tables' checksums */
+    uint64_t seeds[NB_TABLES]; /* seeds of the checksums, one for each table */
     bool reading;              /* opened for reading only */
     uint32_t damaged;          /* bit t: pages of table t are damaged; only when reading */
     char unknown_table[NB_PAGES_NAME_MOST]; /* name of an unknown table in the file; "": none */

@@ -20,7 +20,8 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 
-/* The keys of a subtree are >= `from` and < `to`. A bound whose bytes are NULL is none. */
+/* The keys of a subtree are >= `from` and < `to`. If the bytes of a bound are NULL, there is none.
+ */
 struct nb_bounds {
     struct nb_string from;
     struct nb_string to;
