@@ -22,7 +22,7 @@ enum {
 
 /* A batch whose changes wait for their answers. */
 struct sent {
-    struct nb_batch *batch; /* of the client */
+    struct nb_batch *batch; /* the client's batch */
     void (*done)(struct nb_batch *, void *);
     void *user;
     size_t left; /* changes without an answer */

@@ -312,7 +312,7 @@ struct known {
 
 struct handing {
     struct nb_engine *to;
-    struct nb_queue *queue; /* of the new store */
+    struct nb_queue *queue; /* the queue of the new store */
     unsigned stream;
     struct known *known;
     size_t known_count, room;

@@ -16,7 +16,7 @@
 #include "core/base/key.h"
 
 struct nb_bag {
-    struct nb_feature *features;   /* `size` of them, owned */
+    struct nb_feature *features;   /* owned; `size` features */
     const struct nb_string *texts; /* texts[i] names features[i], prefix included ("subject:free");
                                       owned with the bytes, stable until reset. NB_BAG_BLOCK bytes
                                       behind each can be read. NULL: not kept */

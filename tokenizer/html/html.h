@@ -107,11 +107,11 @@ static inline const char *nb_html_special(const char *at, const char *end)
 
 enum nb_html_kind {
     NB_HTML_FINISHED, /* nothing is left */
-    NB_HTML_TEXT,     /* `text`: characters, entities not decoded */
-    NB_HTML_RAW,      /* `text`: the content of a script, style, title or textarea (`name`) */
-    NB_HTML_START,    /* `name`; and attributes: nb_html_attributes_of */
-    NB_HTML_END,      /* `name` */
-    NB_HTML_COMMENT   /* `text`: of a comment, a declaration or a processing instruction */
+    NB_HTML_TEXT,     /* `text` has characters, with entities not decoded */
+    NB_HTML_RAW,      /* `text` is the content of a script, style, title or textarea (`name`) */
+    NB_HTML_START,    /* a start tag with `name` and attributes (nb_html_attributes_of) */
+    NB_HTML_END,      /* an end tag with `name` */
+    NB_HTML_COMMENT   /* `text` is that of a comment, declaration or processing instruction */
 };
 
 /* An attribute. The value has no quotes, and its entities are not decoded; an attribute without a
@@ -129,8 +129,8 @@ struct nb_html_token {
     enum nb_html_kind kind;
     struct nb_string name;
     struct nb_string text;
-    const char *rest; /* of a tag: the attributes behind the known ones */
-    size_t known;
+    const char *rest; /* in a tag: the attributes after the known ones */
+    size_t known;     /* number of known attributes */
     struct nb_html_attribute attributes[NB_HTML_KNOWN]; /* the first `known` attributes */
 };
 

@@ -365,7 +365,7 @@ static int copy_below(struct nb_engine *engine, const struct nb_copy *copy, cons
     if (rc != 0)
         return rc;
     rc = put_below(engine, copy, prior, strength, error);
-    if (rc != 0) /* a failure to delete it leaves a model that is listed */
+    if (rc != 0) /* if deleting fails, the prior stays as a model that users can see */
         (void)nb_engine_delete_model(engine, frozen.to, copy->source, NULL);
     return rc;
 }

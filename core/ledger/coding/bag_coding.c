@@ -31,8 +31,8 @@ struct items {
 /* The most bytes of an item in the tail, and in all places together. */
 enum { TAIL_MOST = NB_VARINT_32_MOST + 3, ITEM_MOST = 3 + TAIL_MOST };
 
-/* Always writes a second byte, for which there is room: a branch on whether the item has one would
- * be unpredictable. */
+/* Writes an item. Always writes a second byte, for which there is room: a branch on whether the
+ * item needs it would be unpredictable. */
 static inline void put_item(struct items *items, uint64_t skipped, uint64_t more)
 {
     bool is_long = more >= LONG || skipped > SKIPPED_MOST;
@@ -50,8 +50,8 @@ static inline void put_item(struct items *items, uint64_t skipped, uint64_t more
         items->tail = nb_put_varint(items->tail, skipped >> SKIPPED_BITS);
 }
 
-/* Branches on where runs begin, and which counts are above 1, would be unpredictable, too. So the
- * places are listed first, without branches, for this many rows at a time. */
+/* Branches on where runs begin, and on which counts are above 1, would be unpredictable, too. So
+ * these places are listed first, without branches, for this many rows at a time. */
 enum { STEP = 256 };
 
 /* Lists the rows from `i` to `end` that are not neighbours of the row before. */

@@ -338,7 +338,7 @@ static int last_up_to(const struct nb_view *view, uint64_t most, uint64_t *numbe
     return rc == NB_NOT_FOUND || rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* Only nb_store_floor finds damaged entries, too, and it searches downwards. So this is a binary
+/* Only nb_store_floor also finds damaged entries, and it searches downwards. So this is a binary
  * search. */
 int nb_ledger_next(const struct nb_view *view, uint64_t from, uint64_t *number,
                    struct nb_error *error)

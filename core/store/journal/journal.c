@@ -79,7 +79,7 @@ static bool is_sound(const struct text *text, size_t at, const struct head *head
     return XXH3_64bits(bytes, HEAD_BYTES - sizeof head->check + head->length) == head->check;
 }
 
-/* Whether the next record of `journal` follows its last one. Reads its head. */
+/* Whether a valid record follows the last one of `journal`. Reads its head. */
 static bool is_next(const struct nb_journal *journal, const struct text *text, struct head *head)
 {
     size_t at = (size_t)journal->at;

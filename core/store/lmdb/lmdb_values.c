@@ -7,7 +7,7 @@
 
 #include "core/store/lmdb/store_private.h"
 
-/* Values as they are stored: with a checksum at the end. */
+/* The stored form of values, which has a checksum at the end. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
