@@ -22,7 +22,7 @@ enum {
 
 struct nb_bag_chunk {
     struct nb_bag_chunk *next;
-    size_t capacity; /* of bytes[] */
+    size_t capacity; /* size of bytes[] */
     char bytes[];
 };
 

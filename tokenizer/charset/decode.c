@@ -226,7 +226,7 @@ int nb_text_decode_whole(struct nb_string *text, struct nb_string given, size_t 
 {
     struct nb_census census = {0};
     bool is_wide = text->length > 0 && memchr(text->bytes, '\0', text->length) != NULL;
-    if (given.length == 0 && !is_wide && nb_utf8_is_valid(*text)) { /* as most; a fast path */
+    if (given.length == 0 && !is_wide && nb_utf8_is_valid(*text)) { /* fast path for most texts */
         *charset = named(UTF_8, nb_string_starts(*text, "\xEF\xBB\xBF") ? 3 : 0, false);
         *text = nb_string_from(*text, charset->mark);
         return 0;

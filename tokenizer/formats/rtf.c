@@ -15,7 +15,7 @@ enum {
     FONTS = 64,        /* fonts whose charsets are kept */
     WORD = 32,         /* letters of a control word */
     PARAMETER = 10,    /* digits of a parameter */
-    CODEPAGE = 1252,   /* for a document that names none */
+    CODEPAGE = 1252,   /* code page of a document that names none */
     MOST_UNICODE = 255 /* fallback characters behind a \u */
 };
 

@@ -320,7 +320,7 @@ struct word {
 struct decoder {
     struct nb_mail_charsets *charsets;
     struct nb_buffer *out;
-    struct nb_string charset; /* of `bytes` */
+    struct nb_string charset; /* charset of `bytes` */
     struct nb_buffer bytes;   /* owned: decoded, in `charset`, not yet converted */
 };
 

@@ -158,7 +158,7 @@ static bool looks_like_id(struct nb_string word)
 static int count_word(struct nb_tokenizing *t, struct nb_string word, bool has_digits,
                       bool has_marks)
 {
-    if (!has_marks) /* as most words */
+    if (!has_marks) /* most words have none */
         return word.length > WORD_BYTES || (has_digits && looks_like_id(word)) ? 0 : count(t, word);
     const char *at = memchr(word.bytes, '@', word.length);
     if (word.length > 5 && nb_string_starts_nocase(word, "IPv6:"))

@@ -125,7 +125,7 @@ static const char *behind_quotes(const char *line, const char *end)
 static int write_lines(struct nb_buffer *out, struct nb_string body)
 {
     const char *end = body.bytes + body.length;
-    size_t length = 0; /* of the text up to its last line that is not empty */
+    size_t length = 0; /* length of the text up to its last line that is not empty */
     out->length = 0;
     int rc = nb_buffer_reserve(out, body.length + 1);
     for (const char *line = body.bytes, *next; rc == 0 && line < end; line = next) {

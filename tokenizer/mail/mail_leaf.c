@@ -85,7 +85,7 @@ int nb_mail_structure_part(struct nb_tokenizing *t, const struct nb_mail_type *t
 static bool holds_url(struct nb_string attribute)
 {
     return nb_string_equals_nocase(attribute, "href") ||
-           nb_string_equals_nocase(attribute, "xlink:href") || /* of SVG */
+           nb_string_equals_nocase(attribute, "xlink:href") || /* in SVG */
            nb_string_equals_nocase(attribute, "src") ||
            nb_string_equals_nocase(attribute, "action") ||
            nb_string_equals_nocase(attribute, "background");

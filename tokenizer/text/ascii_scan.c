@@ -24,7 +24,7 @@ struct words {
     struct nb_ascii_window windows[WINDOWS];
     size_t count;
     uint64_t id[TOKENS_MOST];
-    const unsigned char *text[TOKENS_MOST]; /* in lower case, in a window */
+    const unsigned char *text[TOKENS_MOST]; /* lower-case texts, in the windows */
     unsigned char length[TOKENS_MOST];
 };
 

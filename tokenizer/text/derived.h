@@ -60,7 +60,7 @@ enum {
 
 /* The previous word of a text, for pairs, and its hash. The length is 0 if there is none. */
 struct nb_derived {
-    struct nb_string word; /* at `bytes` */
+    struct nb_string word; /* its text in `bytes` */
     uint64_t hash;
     char bytes[NB_WORD_BYTES + NB_BAG_BLOCK];
 };

@@ -89,7 +89,7 @@ static int add_block(struct nb_backup *backup, const struct nb_view *view, struc
     if (rc < 0)
         return rc;
     if (backup->values == before) {
-        backup->out->length = at; /* no value was left */
+        backup->out->length = at; /* drops a block without values */
         return 0;
     }
     return nb_backup_end_block(backup->out, at, backup->blocks++, error);

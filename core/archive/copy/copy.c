@@ -22,7 +22,7 @@ enum { WORDS_AT_ONCE = 4096 };
 
 struct words {
     uint64_t ids[WORDS_AT_ONCE];
-    size_t ends[WORDS_AT_ONCE]; /* of the texts, in `texts` */
+    size_t ends[WORDS_AT_ONCE]; /* end of each text in `texts` */
     struct nb_string strings[WORDS_AT_ONCE];
     size_t count;
     uint32_t first_row;

@@ -35,7 +35,7 @@ struct nb_dump_words {
 enum { NB_DUMP_NO_LABEL = UINT16_MAX }; /* label of a document without one */
 struct nb_dump_document {
     struct nb_string id;
-    uint32_t label; /* or NB_DUMP_NO_LABEL */
+    uint32_t label; /* number of the label, or NB_DUMP_NO_LABEL */
     int64_t learned;
     struct nb_string source;
     uint64_t tokens;

@@ -29,7 +29,7 @@ struct nb_import {
     bool rehash;           /* new ids are made from the texts of features, under the store's key */
     bool only_new;         /* an existing model is not replaced */
     bool has_stack;        /* the dump has weights of a stack */
-    struct nb_slots slots; /* of the dump's twin, by ids under slots_key; empty: not needed */
+    struct nb_slots slots; /* slots of the dump's twin, by ids under slots_key; empty: not needed */
     struct nb_key slots_key;
     struct nb_buffer entries; /* changes to append, each preceded by its length */
     struct nb_buffer bytes, features, bag;
@@ -43,7 +43,7 @@ struct nb_import {
     bool created;
     bool is_sent; /* all nodes make the import: this node only sends records, with `sending` */
     struct nb_sending sending;
-    struct nb_import_parts parts; /* of an import that all nodes make; else empty */
+    struct nb_import_parts parts; /* the parts of an import that all nodes make; else empty */
     int64_t time;                 /* time of such an import */
     uint64_t dropped;             /* changes in the old model's quarantine that could not be kept */
 };

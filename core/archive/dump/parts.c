@@ -93,7 +93,7 @@ int nb_import_parts_read(struct nb_engine *engine, const struct nb_import_parts 
     bytes->length = 0;
     int rc = nb_message_scan(engine, NB_KEPT_PART, p->stream, p->positions[which], read_part, bytes,
                              error);
-    assert(rc != 0); /* it was found before, and only the thread that applies deletes it */
+    assert(rc != 0); /* the part was found before, and only this thread deletes parts */
     return rc == 1 ? 0 : rc;
 }
 

@@ -41,7 +41,7 @@ struct filled_row {
 
 struct rebuilding {
     struct nb_engine *from, *to;
-    const struct nb_view *view; /* of `from` */
+    const struct nb_view *view; /* a view of the store of `from` */
     struct nb_survey survey;
     struct nb_differences *d;
     struct rebuilt_model *models; /* owned; in the order of survey.models */

@@ -102,7 +102,7 @@ struct nb_features_coder {
     struct nb_buffer whole;            /* the texts that were read, one after the other */
     uint64_t *ids;
     struct nb_string *texts;
-    size_t room; /* of `ids` and `texts` */
+    size_t room; /* room of `ids` and `texts` */
 };
 
 /* Returns the tail of a text, with which the next text may begin. Both texts are without the

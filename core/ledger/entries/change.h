@@ -106,7 +106,7 @@ enum { NB_NO_LABEL = UINT16_MAX };
  * on the kind; the others are zero. */
 struct nb_change {
     enum nb_change_kind kind;
-    uint32_t model;          /* its number */
+    uint32_t model;          /* number of the model */
     int64_t time;            /* milliseconds since 1970 */
     struct nb_string source; /* who requested the change: at most NB_SOURCE_MOST bytes */
 

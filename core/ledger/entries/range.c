@@ -21,8 +21,8 @@ static const struct usual USUAL[] = {{2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7,
                                      {1, 1}, {2, 1}, {3, 1}, {4, 1}, {1, 2}, {2, 2}, {3, 2}};
 enum {
     USUAL_COUNT = sizeof USUAL / sizeof *USUAL,
-    PLACES = 16,              /* one for each item of the list, and a last one: */
-    OTHER_COUNTS = PLACES - 1 /* other counts, which follow */
+    PLACES = 16,              /* one for each item of the list, and one for all other counts */
+    OTHER_COUNTS = PLACES - 1 /* the place for other counts, which then follow */
 };
 _Static_assert((int)USUAL_COUNT == (int)OTHER_COUNTS, "each place but the last has its counts");
 

@@ -74,8 +74,8 @@ int nb_own_key_read(struct nb_own_key *key, struct nb_string stored, struct nb_e
 
 struct nb_model_record {
     uint32_t number;
-    struct nb_string settings; /* by nb_settings_write; borrowed */
-    struct nb_string key;      /* by nb_own_key_write; borrowed */
+    struct nb_string settings; /* as nb_settings_write writes them; borrowed */
+    struct nb_string key;      /* as nb_own_key_write writes it; borrowed */
 };
 int nb_model_record_write(const struct nb_model_record *record, struct nb_buffer *out);
 /* Does not decode the key: nb_own_key_read does. */

@@ -13,7 +13,7 @@ struct nb_surveyed_entry {
     uint64_t replaced;
     uint32_t model;
     uint8_t kind;
-    bool current; /* it is the newest entry of a document that is learned or stored unlabelled */
+    bool current; /* the newest entry of a document that is learned or stored unlabelled */
     bool is_unlabelled, has_score; /* for the counts of the indexes */
 };
 
@@ -21,8 +21,8 @@ struct nb_surveyed_model {
     uint32_t number;
     struct nb_buffer name;
     struct nb_own_key own;
-    bool named; /* it was created, or its import was completed */
-    bool gone;  /* it was deleted or replaced */
+    bool named; /* the model was created, or its import was completed */
+    bool gone;  /* the model was deleted or replaced */
     uint64_t entries, current, unlabelled, scores, words,
         garbage; /* numbers of rows that the indexes should have */
 };

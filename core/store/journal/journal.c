@@ -21,7 +21,7 @@
 
 enum {
     HEAD_BYTES = 48,
-    ALIGNMENT = 8,       /* of records */
+    ALIGNMENT = 8,       /* alignment of records in bytes */
     DELETED = 128,       /* added to the table's number */
     GROWTH = 1 << 16,    /* the file grows by this many zeros, so that later syncs are short */
     FILE_MOST = 1 << 30, /* bytes; a longer file is refused */

@@ -16,7 +16,7 @@
 
 enum {
     LEVELS = 10,           /* each has a quarter of the nodes of the one below: 10^6 are plenty */
-    BLOCK_BYTES = 1 << 16, /* of memory at once; a larger node gets a block of its own */
+    BLOCK_BYTES = 1 << 16, /* bytes of a block of nodes; a larger node gets its own block */
 };
 
 struct node {

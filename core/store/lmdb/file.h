@@ -22,7 +22,7 @@ struct nb_store_file {
     int directory; /* descriptor */
     int lock;      /* descriptor of `lock`, locked */
     int data;      /* descriptor of data.mdb, open for reading and writing, locked */
-    dev_t device;  /* of data.mdb */
+    dev_t device;  /* device and inode number of data.mdb */
     ino_t inode;
     bool fresh;                         /* data.mdb was just made, or was empty */
     char path[NB_STORE_PATH];           /* path of the directory */

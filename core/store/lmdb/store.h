@@ -98,7 +98,7 @@ struct nb_recent;
 struct nb_view {
     void *transaction; /* NULL: ended */
     struct nb_store *store;
-    struct nb_recent *recent; /* of a snapshot: changes in the journal, visible up to `last` */
+    struct nb_recent *recent; /* for a snapshot: changes in the journal, visible up to `last` */
     uint64_t last;
 };
 
