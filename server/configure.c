@@ -164,8 +164,7 @@ void nb_configure_apply(struct nb_server *server, const struct nb_config *config
     nb_budgets_limit(server->budgets, config);
 }
 
-/* ---- again -------------------------------------------------------------------------------------
- */
+/* ---- again ----------------------------------------------------------------------------------- */
 
 struct changes {
     struct nb_buffer live, restart, unset; /* "[group] key, [group] key" */

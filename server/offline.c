@@ -125,8 +125,7 @@ static int print_config(struct nb_config *config, struct nb_error *error)
     return rc == 0 ? 0 : nb_error_set(error, rc, "standard output cannot be written");
 }
 
-/* ---- tokens ------------------------------------------------------------------------------------
- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 /* Says on standard error when the change takes effect, because a program may read the token from
  * standard output. */

@@ -24,8 +24,7 @@ enum {
 };
 _Static_assert(WEIGHTS *SMOOTHINGS == NB_GUARD_CANDIDATES_MOST, "all have a place");
 
-/* ---- some documents ---------------------------------------------------------------------------
- */
+/* ---- some documents -------------------------------------------------------------------------- */
 
 static void guard_chosen_deinit(struct nb_guard_chosen *c)
 {

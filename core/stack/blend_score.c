@@ -307,8 +307,7 @@ void nb_blend_shares(struct nb_blend *b, const struct nb_feature *feature,
         shares[i] /= all;
 }
 
-/* ---- one label against all others together ----------------------------------------------------
- */
+/* ---- one label against all others together --------------------------------------------------- */
 
 struct against {
     struct nb_blend *blend;

@@ -245,8 +245,7 @@ int nb_stack_many_start(const struct nb_stack_pass *p, size_t size)
     return keys_room(s, size);
 }
 
-/* ---- a row, for all experts and the twin ------------------------------------------------------
- */
+/* ---- a row, for all experts and the twin ----------------------------------------------------- */
 
 static void start_field(const struct nb_stack_pass *p, unsigned field)
 {

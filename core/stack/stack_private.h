@@ -216,8 +216,7 @@ static inline struct nb_row nb_stack_row_of(const struct nb_stack_pass *p,
     return nb_model_row(p->model, rows[i].row);
 }
 
-/* ---- two labels: core/stack/stack_two.c
- * ------------------------------------------------------ */
+/* ---- two labels: core/stack/stack_two.c ------------------------------------------------------ */
 
 /* Begins with a document of `size` features. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_two_start(struct nb_stack_pass *p, size_t size);
@@ -231,8 +230,7 @@ size_t nb_stack_two_survey(struct nb_stack_pass *p, const struct nb_row_count *r
 /* Puts the sums into the inputs, and those of the twin into its evidence. */
 void nb_stack_two_finish(const struct nb_stack_pass *p);
 
-/* ---- more than two labels: core/stack/stack_many.c
- * ------------------------------------------- */
+/* ---- more than two labels: core/stack/stack_many.c ------------------------------------------- */
 
 void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets

@@ -31,8 +31,7 @@ static const char *warning_of(const struct nb_text_charset *found)
                              : NULL;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* Refuses ?label and ?id where the documents have them, as members (JSON) or columns (CSV): in the
  * query they would be ignored silently. */
@@ -185,8 +184,7 @@ static int next_row(struct nb_document_source *s, struct nb_error *error)
     return end_line(s, rc, s->table.line, &why, error);
 }
 
-/* ---- text and mail -----------------------------------------------------------------------------
- */
+/* ---- text and mail --------------------------------------------------------------------------- */
 
 /* Reads the label from the query. Training needs a label or unlabelled=1. */
 static int read_label(struct nb_document_source *s, struct nb_string *label, struct nb_error *error)
@@ -320,8 +318,7 @@ static int open_mbox(struct nb_document_source *s, struct nb_error *error)
     return read_names(s, error);
 }
 
-/* ---- attached mails ----------------------------------------------------------------------------
- */
+/* ---- attached mails -------------------------------------------------------------------------- */
 
 /* Reads ?attached: whether the documents are the mails attached to those of the body. */
 static int read_attached(struct nb_document_source *s, struct nb_error *error)
@@ -402,8 +399,7 @@ static int next_attached(struct nb_document_source *s, struct nb_error *error)
     return 1;
 }
 
-/* ---- all media types ---------------------------------------------------------------------------
- */
+/* ---- all media types ------------------------------------------------------------------------- */
 
 static int open_documents(struct nb_document_source *source, struct nb_error *error)
 {

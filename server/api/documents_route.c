@@ -141,8 +141,7 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : prepare(h, error);
 }
 
-/* ---- classify and tokenize ----------------------------------------------------------------------
- */
+/* ---- classify and tokenize ------------------------------------------------------------------- */
 
 /* A model with the mail filter's labels is ready as soon as these labels are. */
 static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
@@ -286,8 +285,7 @@ static int ask(struct handling *h, const struct nb_json_document *document, stru
     return rc;
 }
 
-/* ---- documents ---------------------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 static int take(struct handling *h, const struct nb_json_document *document, struct nb_error *error)
 {
@@ -340,8 +338,7 @@ static int take_all(struct handling *h, const struct nb_ndjson_line *line, struc
     return rc;
 }
 
-/* ---- changes -----------------------------------------------------------------------------------
- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* Writes the receipts of a whole body as the reply. */
 static int write_receipts(struct nb_request *request, struct nb_error *error)
@@ -376,8 +373,7 @@ static int end_lines(struct handling *h, struct nb_error *error)
     return rc != 0 ? rc : nb_results_end(&h->results, error);
 }
 
-/* ---- routes ------------------------------------------------------------------------------------
- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 int nb_route_documents_line(struct nb_request *request, const struct nb_ndjson_line *line,
                             struct nb_error *error)

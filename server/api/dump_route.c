@@ -20,8 +20,7 @@
 #include "server/model/dump_read.h"
 #include "server/model/dump_write.h"
 
-/* ---- export ------------------------------------------------------------------------------------
- */
+/* ---- export ---------------------------------------------------------------------------------- */
 
 /* A small export is sent as a whole, so that a failure gets its own status. A larger one is sent
  * while it is made: a failure breaks off the connection before the dump's last line. */
@@ -134,8 +133,7 @@ int nb_route_export(struct nb_request *request, struct nb_error *error)
     return nb_reply_with(request, 200, "application/x-ndjson");
 }
 
-/* ---- import ------------------------------------------------------------------------------------
- */
+/* ---- import ---------------------------------------------------------------------------------- */
 
 /* The state of an import. Lines go to the engine as they arrive, on the work pool. Nothing is
  * visible before the commit at the end. */

@@ -62,8 +62,7 @@ nb_handler nb_route_query_network;
 /* operations.c: health, readiness, metrics, and the description of the API. */
 nb_handler nb_route_healthz, nb_route_readyz, nb_route_metrics, nb_route_openapi;
 
-/* ---- shared by handlers -------------------------------------------------------------------------
- */
+/* ---- shared by handlers ---------------------------------------------------------------------- */
 
 /* Replies with the request's model after the request has created or changed it. `dropped` is the
  * number of changes in its quarantine that could not be kept. Returns 0 or a code, as a handler

@@ -152,8 +152,7 @@ static int json_label_read(struct nb_string text, struct nb_buffer *label, bool 
 
 enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, NEXT_DEFAULT = 20, NEXT_MOST = 200, ENDED = 1 };
 
-/* ---- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static int read_times(const struct nb_request *request, struct nb_history_options *options,
                       struct nb_error *error)
@@ -240,8 +239,7 @@ int nb_route_history(struct nb_request *request, struct nb_error *error)
     return nb_reply_written(request, l.code, error);
 }
 
-/* ---- one verdict -------------------------------------------------------------------------------
- */
+/* ---- one verdict ----------------------------------------------------------------------------- */
 
 static int write_found(struct nb_request *request, const struct nb_history_found *found,
                        const struct nb_verdict *verdict, size_t top, struct nb_error *error)
@@ -282,8 +280,7 @@ int nb_route_history_verdict(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-/* ---- label next --------------------------------------------------------------------------------
- */
+/* ---- label next ------------------------------------------------------------------------------ */
 
 int nb_route_next(struct nb_request *request, struct nb_error *error)
 {
@@ -302,8 +299,7 @@ int nb_route_next(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-/* ---- documents by their ids --------------------------------------------------------------------
- */
+/* ---- documents by their ids ------------------------------------------------------------------ */
 
 /* Makes the one change of the batch, and writes its receipt. */
 static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_error *error)

@@ -18,8 +18,7 @@
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
 
-/* ---- the common verdict -------------------------------------------------------------------------
- */
+/* ---- the common verdict ---------------------------------------------------------------------- */
 
 /* The verdict of one model: the mildest one, or the least sure one. */
 struct said {
@@ -97,8 +96,7 @@ static int end(const struct common *c, const struct nb_posted_options *options,
     return nb_results_end_common(results, c->verdicts > 0 ? &common : NULL, error);
 }
 
-/* ---- the request --------------------------------------------------------------------------------
- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 struct question {
     struct nb_json_document document;

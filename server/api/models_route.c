@@ -296,8 +296,7 @@ int nb_route_copy_model(struct nb_request *request, struct nb_error *error)
     return rc;
 }
 
-/* ---- vocabulary --------------------------------------------------------------------------------
- */
+/* ---- vocabulary ------------------------------------------------------------------------------ */
 
 struct listing {
     struct nb_request *request;
@@ -351,8 +350,7 @@ int nb_route_vocabulary(struct nb_request *request, struct nb_error *error)
     return nb_reply_spooled(request, 200, "application/json", error);
 }
 
-/* ---- documents ---------------------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 int nb_route_document(struct nb_request *request, struct nb_error *error)
 {

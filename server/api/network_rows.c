@@ -12,8 +12,7 @@
  * NDJSON or CSV. */
 enum { JSON_VALUES = 1000000, LINE_VALUES = 4 * NB_NETWORK_NODES };
 
-/* ---- columns, sorted by name ------------------------------------------------------------------
- */
+/* ---- columns, sorted by name ----------------------------------------------------------------- */
 
 /* The columns that the fields of a row go to. */
 struct places {

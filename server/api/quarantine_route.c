@@ -15,8 +15,7 @@
 
 enum { ROWS_DEFAULT = 1000, ENDED = 1 };
 
-/* ---- listing ----------------------------------------------------------------------------------
- */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 struct listing {
     struct nb_buffer *out;
@@ -78,8 +77,7 @@ int nb_route_quarantine_effect(struct nb_request *request, struct nb_error *erro
     return rc;
 }
 
-/* ---- applying and dropping --------------------------------------------------------------------
- */
+/* ---- applying and dropping ------------------------------------------------------------------- */
 
 static uint64_t applied(const struct nb_quarantine_report *report)
 {

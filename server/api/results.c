@@ -19,8 +19,7 @@
 
 enum { TOP_MOST = 10000 /* most labels that ?top= may ask for */ };
 
-/* ---- the forms ----------------------------------------------------------------------------------
- */
+/* ---- the forms ------------------------------------------------------------------------------- */
 
 int nb_results_begin(struct nb_results *results, struct nb_request *request,
                      enum nb_results_form form, struct nb_error *error)
@@ -70,8 +69,7 @@ int nb_results_top(const struct nb_request *request, size_t *most, struct nb_err
     return rc;
 }
 
-/* ---- warnings -----------------------------------------------------------------------------------
- */
+/* ---- warnings -------------------------------------------------------------------------------- */
 
 static void emit_warnings(struct nb_emitter *e, const struct nb_results *results,
                           const struct nb_receipt *receipt)
@@ -89,8 +87,7 @@ static void emit_warnings(struct nb_emitter *e, const struct nb_results *results
     nb_emit_close(e, ']');
 }
 
-/* ---- the most probable labels ------------------------------------------------------------------
- */
+/* ---- the most probable labels ---------------------------------------------------------------- */
 
 /* The labels of a verdict that the reply lists (?top=N): for a model with thousands of labels, a
  * reply that lists all of them would be longer than the document. */
@@ -153,8 +150,7 @@ static bool is_told(const struct top *top, size_t label)
     return top->is_told == NULL || top->is_told[label];
 }
 
-/* ---- verdicts -----------------------------------------------------------------------------------
- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 static void emit_label(struct nb_emitter *e, const char *label, double value)
 {
@@ -335,8 +331,7 @@ int nb_results_verdict(struct nb_results *results, const struct nb_verdict *verd
     return end_result(results, &e, error);
 }
 
-/* ---- tokens -------------------------------------------------------------------------------------
- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 static void emit_tokens(struct nb_emitter *e, const struct nb_bag *bag, const char *warning)
 {
@@ -363,8 +358,7 @@ int nb_results_tokens(struct nb_results *results, const struct nb_bag *bag, stru
     return end_result(results, &e, error);
 }
 
-/* ---- receipts and errors ------------------------------------------------------------------------
- */
+/* ---- receipts and errors --------------------------------------------------------------------- */
 
 static void emit_receipt_labels(struct nb_emitter *e, const struct nb_receipt *receipt)
 {
@@ -447,8 +441,7 @@ int nb_results_model_error(struct nb_results *results, const struct nb_error *wh
     return end_result(results, &e, error);
 }
 
-/* ---- ending the reply ---------------------------------------------------------------------------
- */
+/* ---- ending the reply ------------------------------------------------------------------------ */
 
 /* Writes the totals. Rare statuses appear only if a receipt has them. */
 static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum nb_verb verb)

@@ -51,8 +51,7 @@ void nb_training_deinit(struct nb_training *training)
     gathered_deinit(&training->sent);
 }
 
-/* ---- adding documents --------------------------------------------------------------------------
- */
+/* ---- adding documents ------------------------------------------------------------------------ */
 
 static int make_place(struct nb_posted_documents *g, struct nb_error *error)
 {
@@ -133,8 +132,7 @@ bool nb_training_is_full(const struct nb_training *training)
            (next->batch != NULL && nb_batch_memory(next->batch) >= ROUND_BYTES);
 }
 
-/* ---- handing over and answering ----------------------------------------------------------------
- */
+/* ---- handing over and answering -------------------------------------------------------------- */
 
 static bool has_changes(const struct nb_posted_documents *g)
 {

@@ -87,8 +87,7 @@ int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_l
     return rc;
 }
 
-/* ---- the journal --------------------------------------------------------------------------------
- */
+/* ---- the journal ----------------------------------------------------------------------------- */
 
 /* libsystemd writes to the journal in its own protocol, in which a value may have any bytes. */
 enum { FIELDS_MOST = 16, OWN_FIELDS = 4 };
@@ -205,8 +204,7 @@ bool nb_log_wants(enum nb_log_level level)
     return (int)level <= atomic_load_explicit(&log_level, memory_order_relaxed);
 }
 
-/* ---- lines -------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Removes bytes from outside that could begin a second line or control a terminal. */
 static void clean(char *line, size_t length)
@@ -272,8 +270,7 @@ void nb_log(enum nb_log_level level, const char *format, ...)
     write_out(line, nb_log_format(line, sizeof line, level, log_to_journal, text));
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Writes an event as an entry of the journal, or as a key=value line. */
 static void write_event(enum nb_log_level level, const char *text, const char *what,

@@ -197,8 +197,7 @@ void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
     add(&metrics->refused[reason], 1);
 }
 
-/* ---- the page ----------------------------------------------------------------------------------
- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 /* The page and the code of the first failure. After a failure nothing is appended, so the code is
  * checked only once, at the end. */

@@ -58,8 +58,7 @@
     SCRIPT(verdict)                                                                                \
     SCRIPT(words)
 
-/* ---- the bytes -------------------------------------------------------------------------------
- */
+/* ---- the bytes ------------------------------------------------------------------------------- */
 
 #define EMBED(name, file)                                                                          \
     __asm__(".section .rodata\n"                                                                   \
@@ -79,8 +78,7 @@
 
 FILES(EMBED_SCRIPT, EMBED_OTHER)
 
-/* ---- the table -------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define ROW_OTHER(name, file, type) {file, type, nb_asset_##name##_begin, nb_asset_##name##_end},
 #define ROW_SCRIPT(name) ROW_OTHER(name, #name ".js", "text/javascript; charset=utf-8")

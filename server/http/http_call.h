@@ -51,8 +51,7 @@ struct nb_http_call {
                                      asked */
 };
 
-/* ---- http_request.c -----------------------------------------------------------------------------
- */
+/* ---- http_request.c -------------------------------------------------------------------------- */
 
 /* The access handler of the library, and its callback when a request is over. `user` is the
  * struct nb_http. */
@@ -62,8 +61,7 @@ enum MHD_Result nb_http_on_call(void *user, struct MHD_Connection *connection, c
 void nb_http_on_completed(void *user, struct MHD_Connection *connection, void **state,
                           enum MHD_RequestTerminationCode how);
 
-/* ---- http_head.c --------------------------------------------------------------------------------
- */
+/* ---- http_head.c ----------------------------------------------------------------------------- */
 
 /* The library's callback for decoding paths and queries. It leaves them escaped: they are split
  * first and decoded later (router.c, query.c). Returns the length of `text`. */

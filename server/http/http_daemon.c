@@ -16,8 +16,7 @@
 #include "server/http/library.h"
 #include "server/http/request/server.h"
 
-/* ---- the library calls --------------------------------------------------------------------------
- */
+/* ---- the library calls ----------------------------------------------------------------------- */
 
 static void on_message(void *user, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
@@ -64,8 +63,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     http->owner.closed(http->owner.user, held);
 }
 
-/* ---- start and stop -----------------------------------------------------------------------------
- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 /* Connections of the library above the option `connections`: those that the acceptor admits beyond
  * it, and a reserve. */

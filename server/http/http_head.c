@@ -34,8 +34,7 @@ size_t nb_http_leave_escaped(void *user, struct MHD_Connection *connection, char
     return strlen(text);
 }
 
-/* ---- the header fields -------------------------------------------------------------------------
- */
+/* ---- the header fields ----------------------------------------------------------------------- */
 
 /* The fields that are read for every request, in one pass. */
 enum field {
@@ -143,8 +142,7 @@ static const char *fault_of(const struct nb_http_call *call, const struct head *
     return NULL;
 }
 
-/* ---- the query ---------------------------------------------------------------------------------
- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
 struct query_reading {
     struct nb_http_call *call;
@@ -195,8 +193,7 @@ static int read_query(struct nb_http_call *call, struct nb_error *error)
     return reading.rc;
 }
 
-/* ---- the route ---------------------------------------------------------------------------------
- */
+/* ---- the route ------------------------------------------------------------------------------- */
 
 /* Finds the route of the method and the path. Returns whether there is one; otherwise the reply is
  * made. */
@@ -239,8 +236,7 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
     return false;
 }
 
-/* ---- the body ----------------------------------------------------------------------------------
- */
+/* ---- the body -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

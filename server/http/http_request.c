@@ -91,8 +91,7 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-/* ---- carrier -----------------------------------------------------------------------------------
- */
+/* ---- carrier --------------------------------------------------------------------------------- */
 
 static void suspend(struct nb_request *request)
 {
@@ -141,8 +140,7 @@ static struct nb_string next_field_of_request(const struct nb_request *request, 
 
 static const struct nb_carrier CARRIER = {suspend, resume, field_of_request, next_field_of_request};
 
-/* ---- the reply ----------------------------------------------------------------------------------
- */
+/* ---- the reply ------------------------------------------------------------------------------- */
 
 static struct MHD_Response *make_response(struct nb_http_call *call)
 {
@@ -292,8 +290,7 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
     return MHD_NO;
 }
 
-/* ---- 1: the header fields ----------------------------------------------------------------------
- */
+/* ---- 1: the header fields -------------------------------------------------------------------- */
 
 /* Begins a request. Returns NULL when there is no memory or the connection was given up. */
 static struct nb_http_call *begin(struct nb_http *http, struct MHD_Connection *connection,
@@ -332,8 +329,7 @@ static enum MHD_Result answer_early(struct nb_http_call *call)
     return queue_reply(call);
 }
 
-/* ---- 2: the body -------------------------------------------------------------------------------
- */
+/* ---- 2: the body ----------------------------------------------------------------------------- */
 
 /* Turns the result of a handler into a reply. Returns whether the request waits. */
 static bool settle(struct nb_http_call *call, int rc, const struct nb_error *error)
@@ -434,8 +430,7 @@ static enum MHD_Result upload(struct nb_http_call *call, const char *data, size_
     return rc < 0 ? drop_body(call, size) : MHD_YES;
 }
 
-/* ---- 3: the end --------------------------------------------------------------------------------
- */
+/* ---- 3: the end ------------------------------------------------------------------------------ */
 
 static enum MHD_Result finish(struct nb_http_call *call)
 {

@@ -86,8 +86,7 @@ static void forget(const struct nb_handshakes *h, struct nb_connection *held)
     held->shaking.is_watched = false;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* No event refers to a connection that has ended. Only this thread resumes waiting connections; a
  * waiting connection cannot end; and a socket is watched for a single event (EPOLLONESHOT). */
@@ -111,8 +110,7 @@ static void *handshakes_thread(void *user)
     return NULL;
 }
 
-/* ---- start and stop ----------------------------------------------------------------------------
- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static void close_files(const struct nb_handshakes *h)
 {

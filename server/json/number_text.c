@@ -253,8 +253,7 @@ char *nb_number_text_double(char *to, double value)
     return lay_out(to, digits, count, exponent);
 }
 
-/* ---- decimals of few places -------------------------------------------------------------------
- */
+/* ---- decimals of few places ------------------------------------------------------------------ */
 
 /* Numbers of decimal places with which a short decimal is tried before the digits are computed. */
 static const struct {

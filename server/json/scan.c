@@ -233,8 +233,7 @@ size_t nb_scan_unescape(struct nb_string raw, char *to)
     return (size_t)(to - begin);
 }
 
-/* ---- base64 -----------------------------------------------------------------------------------
- */
+/* ---- base64 ---------------------------------------------------------------------------------- */
 
 /* The value of each digit, with the bit DIGIT; 0: no digit. */
 enum { DIGIT = 0x40, VALUE = DIGIT - 1 };

@@ -17,8 +17,7 @@
 #include "core/base/buffer.h"
 #include "core/base/string.h"
 
-/* ---- plain bytes --------------------------------------------------------------------------------
- */
+/* ---- plain bytes ----------------------------------------------------------------------------- */
 
 /* Plain bytes stand for themselves in a JSON string: ASCII except quotes, backslashes and control
  * characters. */
@@ -82,8 +81,7 @@ struct nb_flat_document {
     unsigned escaped; /* bits of the members whose string has a backslash */
 };
 
-/* ---- documents ----------------------------------------------------------------------------------
- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 /* Scans a document object. Moves *at behind it. */
 bool nb_scan_document(const char **at, const char *end, struct nb_flat_document *document);

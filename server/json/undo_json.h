@@ -12,8 +12,7 @@
 
 enum { NB_JSON_IDS = 10000 }; /* the most ids of one request */
 
-/* ---- quarantine ---------------------------------------------------------------------------------
- */
+/* ---- quarantine ------------------------------------------------------------------------------ */
 
 struct nb_json_quarantine {
     struct nb_quarantine_options options; /* borrows from the two below */
@@ -45,8 +44,7 @@ int nb_json_quarantine_effect(struct nb_buffer *out, struct nb_string model,
 int nb_json_quarantine_report(struct nb_buffer *out, struct nb_string model, bool is_drop,
                               const struct nb_quarantine_report *report);
 
-/* ---- undo ---------------------------------------------------------------------------------------
- */
+/* ---- undo ------------------------------------------------------------------------------------ */
 
 struct nb_json_undo {
     struct nb_undo_options options; /* borrows from the two below */

@@ -236,8 +236,7 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
     return rc;
 }
 
-/* ---- users --------------------------------------------------------------------------------------
- */
+/* ---- users ----------------------------------------------------------------------------------- */
 
 /* Sets `model` to the model of a user, or to the common model if the address makes no name of a
  * model. */
@@ -337,8 +336,7 @@ void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]
     nb_user_map_find(request->configuration->users, name, user);
 }
 
-/* ---- parents ------------------------------------------------------------------------------------
- */
+/* ---- parents --------------------------------------------------------------------------------- */
 
 static bool learns(const struct nb_request *request)
 {
@@ -408,8 +406,7 @@ static void make_chain(struct nb_request *request, const char *model)
         nb_log(NB_LOG_WARNING, "a user's model gets no parent model=%s reason=%s", model, why.text);
 }
 
-/* ---- loading ------------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static bool is_loaded(const struct nb_request *request, const struct nb_string *users, size_t count)
 {

@@ -9,8 +9,7 @@
 #include "core/base/string.h"
 #include "core/engine/engine.h"
 
-/* ---- the lists ----------------------------------------------------------------------------------
- */
+/* ---- the lists ------------------------------------------------------------------------------- */
 
 /* Takes the next item off a list with commas, without the blanks around the item. Returns false
  * when none is left. Labels may have blanks inside. */
@@ -91,8 +90,7 @@ void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTE
     label[first.length] = '\0';
 }
 
-/* ---- verdicts -----------------------------------------------------------------------------------
- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* Returns the label of spam with the most documents; NULL if the model has no label of spam. */
 static const char *most_taught(const struct nb_config *config, const struct nb_verdict *verdict)

@@ -82,8 +82,7 @@ void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string 
  * 1.6. */
 static const double LOG_ODDS_STRONG = 0.5;
 
-/* ---- texts -------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* A text that is written piece by piece, and cut when it does not fit. */
 struct writing {

@@ -96,8 +96,7 @@ static void line_client_deinit(struct nb_line_client *client)
     line_client_release(client);
 }
 
-/* ---- the reply ---------------------------------------------------------------------------------
- */
+/* ---- the reply ------------------------------------------------------------------------------- */
 
 /* Sends as much of the reply as the socket takes. Returns 0 when everything was sent (then the
  * request has ended), NB_LINE_MORE, or NB_IO. */
@@ -127,8 +126,7 @@ static void line_client_refuse(struct nb_line_client *client, const struct nb_er
     client->is_replying = true;
 }
 
-/* ---- the request -------------------------------------------------------------------------------
- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 /* Fills in the sender of the request. The strings are borrowed from the input. */
 static void find_sender(const struct nb_line_client *client, struct nb_sender *sender)
@@ -249,8 +247,7 @@ static struct nb_line_client *client_of(struct nb_work_job *job)
     return (struct nb_line_client *)(void *)((char *)job - offsetof(struct nb_line_client, job));
 }
 
-/* ---- the carrier -------------------------------------------------------------------------------
- */
+/* ---- the carrier ----------------------------------------------------------------------------- */
 
 /* A wait has two parts, which end in any order and on different threads: the handler, and the work
  * that it waits for. The part that ends last puts the request back into the queue. */
@@ -287,8 +284,7 @@ static struct nb_string next_field(const struct nb_request *request, const char 
 
 static const struct nb_carrier CARRIER = {suspend, resume, field, next_field};
 
-/* ---- work, on a thread of the pool -------------------------------------------------------------
- */
+/* ---- work, on a thread of the pool ----------------------------------------------------------- */
 
 static void finish(struct nb_line_client *client)
 {
@@ -341,8 +337,7 @@ static void work(struct nb_work_job *job)
     finish(client);
 }
 
-/* ---- clients -----------------------------------------------------------------------------------
- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 struct nb_line_client *nb_line_client_new(struct nb_lines *lines, int file,
                                           const struct sockaddr *address, struct nb_string first,
@@ -419,8 +414,7 @@ void *nb_lines_finished(struct nb_lines *lines)
     return job != NULL ? client_of(job)->owner : NULL;
 }
 
-/* ---- start and stop ----------------------------------------------------------------------------
- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct nb_lines **lines,
                    struct nb_error *error)

@@ -7,8 +7,7 @@
 #include "core/base/string.h"
 #include "server/mail/line_routes.h"
 
-/* ---- whose it is -------------------------------------------------------------------------------
- */
+/* ---- whose it is ----------------------------------------------------------------------------- */
 
 /* Compares the beginning of `text` with `wanted` and moves `text` behind it. NB_SNIFF_LINE: `text`
  * begins with all of it. */
@@ -43,8 +42,7 @@ enum nb_line_sniff nb_line_sniff(const char *bytes, size_t length)
     return best;
 }
 
-/* ---- the first line ----------------------------------------------------------------------------
- */
+/* ---- the first line -------------------------------------------------------------------------- */
 
 void nb_line_head_begin(struct nb_line_head *head, struct nb_string bytes)
 {
@@ -90,8 +88,7 @@ static int read_version(struct nb_line_head *head, struct nb_string line, struct
     return 0;
 }
 
-/* ---- the fields --------------------------------------------------------------------------------
- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 static bool is_named(struct nb_string line, const char *name)
 {

@@ -92,8 +92,7 @@ int nb_line_report(const struct nb_line_scan *scan, struct nb_buffer *out)
     return rc;
 }
 
-/* ---- the mail ----------------------------------------------------------------------------------
- */
+/* ---- the mail -------------------------------------------------------------------------------- */
 
 /* Appends "tests=A,B", on lines of at most LINE_BYTES if possible. The first line has `used` bytes
  * already. */

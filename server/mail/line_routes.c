@@ -48,8 +48,7 @@ const struct nb_line_protocol nb_spamc = {.protocol = {.door = "spamc",
                                           .first_with_fields = SENDS_FIELDS,
                                           .takes_zlib = true};
 
-/* ---- scanning ----------------------------------------------------------------------------------
- */
+/* ---- scanning -------------------------------------------------------------------------------- */
 
 static int scan_mail(struct nb_request *request, struct nb_line_scan *scan, struct nb_error *error)
 {
@@ -130,8 +129,7 @@ int nb_spamc_report(struct nb_request *request, struct nb_error *error)
     return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
 }
 
-/* ---- PROCESS and HEADERS -----------------------------------------------------------------------
- */
+/* ---- PROCESS and HEADERS --------------------------------------------------------------------- */
 
 /* Puts the head in front of the mail, which is the reply so far. */
 static int add_head(struct nb_request *request, const struct nb_line_scan *scan)
@@ -165,8 +163,7 @@ int nb_spamc_process(struct nb_request *request, struct nb_error *error)
     return rc == 0 ? nb_line_reply(request) : nb_error_no_memory(error);
 }
 
-/* ---- TELL --------------------------------------------------------------------------------------
- */
+/* ---- TELL ------------------------------------------------------------------------------------ */
 
 /* Whether a field names a place for learning, "local" or "remote"; a field may name both. Local is
  * the user's model. Remote is the common model; for spamd it is a network to which spam is
@@ -255,8 +252,7 @@ int nb_spamc_tell(struct nb_request *request, struct nb_error *error)
     return rc == NB_NOT_FOUND && !is_set ? answer_tell(request, "", error) : rc;
 }
 
-/* ---- without a mail ----------------------------------------------------------------------------
- */
+/* ---- without a mail -------------------------------------------------------------------------- */
 
 int nb_spamc_ping(struct nb_request *request, struct nb_error *error)
 {

@@ -28,8 +28,7 @@
 static const char REJECTED[] = "Spam message rejected";
 static const char TRY_AGAIN[] = "The filter is not available, try again later";
 
-/* ---- reports ----------------------------------------------------------------------------------
- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static double scale(const struct nb_config *config, double log_odds)
 {
@@ -171,8 +170,7 @@ int nb_json_rspamd_report(struct nb_buffer *out, const struct nb_config *config,
     return nb_emit_end(&e);
 }
 
-/* ---- errors and learning -----------------------------------------------------------------------
- */
+/* ---- errors and learning --------------------------------------------------------------------- */
 
 int nb_json_rspamd_error(struct nb_buffer *out, int status, const char *detail)
 {
@@ -205,8 +203,7 @@ int nb_json_rspamd_unchanged(struct nb_buffer *out, const char *message_id, cons
     return nb_emit_end(&e);
 }
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void emit_statfile(struct nb_emitter *e, const char *symbol, uint64_t documents,
                           uint64_t tokens)
@@ -269,8 +266,7 @@ int nb_json_rspamd_auth(struct nb_buffer *out, const char *version, uint64_t upt
     return nb_emit_end(&e);
 }
 
-/* ---- failures ----------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
@@ -297,8 +293,7 @@ const struct nb_protocol nb_protocol_rspamd = {.door = "rspamd",
                                                .problem = write_problem,
                                                .status_of = status_of};
 
-/* ---- scanning ----------------------------------------------------------------------------------
- */
+/* ---- scanning -------------------------------------------------------------------------------- */
 
 /* Refuses a request that names a file or shared memory of this machine as its message. bayesd reads
  * no files for requests, and without a body every mail would be judged as an empty one. */
@@ -339,8 +334,7 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     return rc != 0 ? rc : nb_reply_json(request, 200);
 }
 
-/* ---- learning ----------------------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static bool is_spam(const struct nb_request *request)
 {
@@ -381,8 +375,7 @@ int nb_route_rspamd_learn(struct nb_request *request, struct nb_error *error)
                            after_commit, error);
 }
 
-/* ---- the controller ----------------------------------------------------------------------------
- */
+/* ---- the controller -------------------------------------------------------------------------- */
 
 static uint64_t uptime_of(const struct nb_server *server)
 {

@@ -11,8 +11,7 @@
 
 enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
 
-/* ---- parameters and numbers -------------------------------------------------------------------
- */
+/* ---- parameters and numbers ------------------------------------------------------------------ */
 
 /* Writes the beginning of an array: the number of dimensions, whether it has NULLs, the type of its
  * elements, their number, and the index of the first. */
@@ -172,8 +171,7 @@ void nb_database_close(struct nb_database **database)
     *database = NULL;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 void nb_sql_rows_deinit(struct nb_sql_rows *rows)
 {

@@ -87,8 +87,7 @@ static _Noreturn void fail(const char *what)
     exit(1);
 }
 
-/* ---- the requests ------------------------------------------------------------------------------
- */
+/* ---- the requests ---------------------------------------------------------------------------- */
 
 static struct nb_buffer read_file(const char *path)
 {
@@ -153,8 +152,7 @@ static void read_requests(struct requests *r, const struct options *o, const cha
         fail("no bodies");
 }
 
-/* ---- a connection ------------------------------------------------------------------------------
- */
+/* ---- a connection ---------------------------------------------------------------------------- */
 
 static void watch(struct load *l, struct connection *c, int operation, uint32_t events)
 {
@@ -276,8 +274,7 @@ static void open_connection(struct load *l, struct connection *c)
     watch(l, c, EPOLL_CTL_ADD, EPOLLIN);
 }
 
-/* ---- the run -----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static void serve_event(struct load *l, const struct epoll_event *event)
 {

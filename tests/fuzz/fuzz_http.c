@@ -46,8 +46,7 @@ static void must(bool holds)
         __builtin_trap();
 }
 
-/* ---- the daemon --------------------------------------------------------------------------------
- */
+/* ---- the daemon ------------------------------------------------------------------------------ */
 
 static void end(void)
 {
@@ -107,8 +106,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return atexit(end);
 }
 
-/* ---- a client ----------------------------------------------------------------------------------
- */
+/* ---- a client -------------------------------------------------------------------------------- */
 
 /* Sends what the socket takes, and says in the end that this was all. */
 static size_t send_some(int file, const uint8_t *data, size_t size)

@@ -102,8 +102,7 @@ static void fields(char **rest)
     nb_model_put_pairs(model, &pairs);
 }
 
-/* ---- counts beside ---------------------------------------------------------------------------
- */
+/* ---- counts beside --------------------------------------------------------------------------- */
 
 static void beside_clear(char **rest)
 {

@@ -18,8 +18,7 @@ const char *const nb_mail_value_names[NB_MAIL_VALUES] = {[NB_MAIL_SPF] = "spf",
                                                          [NB_MAIL_SENDER] = "sender",
                                                          [NB_MAIL_RECIPIENT] = "recipient"};
 
-/* ---- words of a field --------------------------------------------------------------------------
- */
+/* ---- words of a field ------------------------------------------------------------------------ */
 
 struct reader {
     const char *at, *end;
@@ -93,8 +92,7 @@ static bool is_own(const struct nb_mail_values *values, struct nb_string name)
            strncasecmp(name.bytes, values->server.bytes, name.length) == 0;
 }
 
-/* ---- the values --------------------------------------------------------------------------------
- */
+/* ---- the values ------------------------------------------------------------------------------ */
 
 /* Notes a value in lower case, unless one is noted already or it is too long for a category. */
 static void note(struct nb_mail_values *values, enum nb_mail_value number, struct nb_string text)
@@ -195,8 +193,7 @@ void nb_mail_values_begin(struct nb_mail_values *values, struct nb_string server
     note(values, NB_MAIL_RECIPIENT, without_angles(envelope->recipient));
 }
 
-/* ---- fields ------------------------------------------------------------------------------------
- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 /* The contents of a Received field (RFC 5321, 4.4). */
 struct received {

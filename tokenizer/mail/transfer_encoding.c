@@ -23,8 +23,7 @@ enum {
     UTF8_TAIL = 3           /* most bytes of a character that was cut off */
 };
 
-/* ---- base64 ------------------------------------------------------------------------------------
- */
+/* ---- base64 ---------------------------------------------------------------------------------- */
 
 /* Maps a character to its value plus 1; 0: it is not in the alphabet. */
 static const unsigned char VALUES[256] = {
@@ -120,8 +119,7 @@ int nb_transfer_base64(struct nb_string piece, struct nb_buffer *out)
     return rc == 0 ? append_flushed(&bits, out) : rc;
 }
 
-/* ---- lines of it -------------------------------------------------------------------------------
- */
+/* ---- lines of it ----------------------------------------------------------------------------- */
 
 /* Properties of a line, without the blanks at both ends. */
 struct line {
@@ -324,8 +322,7 @@ int nb_transfer_base64_body(struct nb_string body, struct nb_buffer *out)
     return append_flushed(&r.bits, out);
 }
 
-/* ---- quoted-printable --------------------------------------------------------------------------
- */
+/* ---- quoted-printable ------------------------------------------------------------------------ */
 
 /* Returns the position after a soft line break whose '=' is before `at`; NULL if there is none. */
 static const char *soft_break(const char *at, const char *end)

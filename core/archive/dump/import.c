@@ -127,8 +127,7 @@ int nb_import_needs_header(const struct nb_import *import, struct nb_error *erro
     return nb_error_set(error, NB_INVALID, "the dump does not begin with its header");
 }
 
-/* ---- the complete model gets its name ---------------------------------------------------------
- */
+/* ---- the complete model gets its name -------------------------------------------------------- */
 
 struct naming {
     struct nb_import *import;

@@ -60,8 +60,7 @@ struct rebuilding {
     uint32_t range;
 };
 
-/* ---- the quarantine and the history -----------------------------------------------------------
- */
+/* ---- the quarantine and the history ---------------------------------------------------------- */
 
 enum { VALUE_EXTRA = 1024 }; /* bytes that a value takes in other tables */
 
@@ -139,8 +138,7 @@ static int copy_held(const struct nb_view *from, struct nb_store *to,
     return rc != 0 ? nb_error_set(error, rc, "%s", why.text) : 0;
 }
 
-/* ---- entries, and contents of lost ones -------------------------------------------------------
- */
+/* ---- entries, and contents of lost ones ------------------------------------------------------ */
 
 enum { BATCH_ENTRIES = 2000, ENTRY_BYTES = 8192 };
 

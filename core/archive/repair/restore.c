@@ -84,8 +84,7 @@ int nb_folder_swap(const char *directory, const char *fresh, struct nb_error *er
     return folder_sync(directory, error);
 }
 
-/* ---- filling a store --------------------------------------------------------------------------
- */
+/* ---- filling a store ------------------------------------------------------------------------- */
 
 enum { TRANSACTION_BYTES = 16 << 20 };
 

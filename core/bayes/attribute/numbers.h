@@ -26,8 +26,7 @@
 #include "core/bayes/attribute/bins.h"
 #include "core/counts/counts.h"
 
-/* ---- bins or Gaussians -------------------------------------------------------------------------
- */
+/* ---- bins or Gaussians ----------------------------------------------------------------------- */
 
 enum { NB_NUMBERS_COMPARED = 512 }; /* at most so many different numbers are left out */
 

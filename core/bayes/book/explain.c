@@ -215,8 +215,7 @@ int nb_explain(struct nb_scorer *scorer, const struct nb_model *model,
     return 0;
 }
 
-/* ---- one row -----------------------------------------------------------------------------------
- */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 /* The addends in one row's estimates: to its count, and to the sum. */
 struct row_addends {
@@ -277,8 +276,7 @@ double nb_row_evidence(struct nb_scorer *scorer, const struct nb_model *model, u
            log_estimate(scorer, all - cell.occurrences, view->sum - l->sum, added);
 }
 
-/* ---- the law of a label's words ----------------------------------------------------------------
- */
+/* ---- the law of a label's words -------------------------------------------------------------- */
 
 /* Sets the addends of the multinomial model, with any event model. */
 static void put_addends(const struct nb_scorer *s, const char *label, struct nb_word_law *law)

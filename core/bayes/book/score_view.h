@@ -125,8 +125,7 @@ static inline uint32_t nb_weight_of(const struct nb_scorer *s, uint32_t count)
     return presence ? 1 : count;
 }
 
-/* ---- a scorer with factors: core/bayes/book/estimate.h
- * ----------------------------------------- */
+/* ---- a scorer with factors: core/bayes/book/estimate.h --------------------------------------- */
 
 /* A word of a document. */
 struct nb_factor_word {

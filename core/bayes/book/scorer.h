@@ -44,8 +44,7 @@ struct nb_score_view;
 int nb_scorer_view(struct nb_scorer *scorer, const struct nb_model *model,
                    const struct nb_score_view **view);
 
-/* ---- scores ------------------------------------------------------------------------------------
- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 /* Scores a bag (features of fields that are not tokens are skipped). Returns 0, NB_CONFLICT (no
  * label has a document) or NB_NO_MEMORY. */

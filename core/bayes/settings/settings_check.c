@@ -222,8 +222,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     return nb_error_set(error, NB_UNUSABLE, "%s is of no known type", s->name);
 }
 
-/* ---- incompatible settings ---------------------------------------------------------------------
- */
+/* ---- incompatible settings ------------------------------------------------------------------- */
 
 /* Returns the least of all numbers of a smoothing. */
 static double least_smoothing(const struct nb_settings *s)

@@ -20,8 +20,7 @@ enum {
     STEP_ENTRIES = 50000, /* entries examined in one snapshot */
 };
 
-/* ---- new labels of found documents -------------------------------------------------------------
- */
+/* ---- new labels of found documents ----------------------------------------------------------- */
 
 /* Reads the ids of a step's documents; an id stays empty if the entry is gone. */
 static int read_ids(struct nb_engine *engine, const uint64_t *numbers, size_t count,
@@ -87,8 +86,7 @@ int nb_relabel(struct nb_engine *engine, const struct nb_relabelling *what,
     return rc;
 }
 
-/* ---- merging -----------------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 struct merging {
     struct nb_engine *engine;

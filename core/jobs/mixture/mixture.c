@@ -148,8 +148,7 @@ static double mixture_length(const struct nb_mixture_documents *documents, size_
     return length;
 }
 
-/* ---- the start ---------------------------------------------------------------------------------
- */
+/* ---- the start ------------------------------------------------------------------------------- */
 
 /* The squared distance of a document from the means of a cluster, over the numbers that it has. */
 static double distance_of(const struct run *run, size_t document, uint32_t cluster)

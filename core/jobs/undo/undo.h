@@ -31,8 +31,7 @@
 #include "core/engine/engine.h"
 #include "core/jobs/undo/undo_find.h"
 
-/* ---- the sources that a model has learned from ------------------------------------------------
- */
+/* ---- the sources that a model has learned from ----------------------------------------------- */
 
 /* A source, and the documents whose current entries it has made: an undo of the source takes these
  * back. */

@@ -60,8 +60,7 @@ static int walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, ui
     return rc;
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* Returns the number in a key of the list of free pages. */
 static uint64_t walk_number(struct nb_string key)
@@ -137,8 +136,7 @@ static int walk_check_keys(struct nb_walk *w, const struct nb_page_tree *tree, u
     return what == NULL ? 0 : walk_damaged(w, tree, page, what);
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Checks the overflow pages of a value. */
 static int check_big(struct nb_walk *w, struct nb_page_tree *tree, const struct nb_node *node)

@@ -58,8 +58,7 @@ static const struct nb_flag FLAGS[] = {
         "separators", NB_FLAG_COUNT, AT(separators), false                                         \
     }
 
-/* ---- list, show, delete -----------------------------------------------------------------------
- */
+/* ---- list, show, delete ---------------------------------------------------------------------- */
 
 static const struct nb_exchange LISTING = {.method = "GET", .path = "/v1/networks"};
 static const struct nb_exchange SHOWING = {.method = "GET", .path = "/v1/networks/{0}"};
@@ -89,8 +88,7 @@ static int list(const struct nb_exchange_input *asked, struct nb_error *error)
     return nb_exchange_pages(&LISTING, asked, print_page, &pages, error);
 }
 
-/* ---- questions --------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 /* "NODE=STATE": the last '=' ends the name of the node. */
 static int add_evidence(json_t *evidence, const char *item, struct nb_error *error)
@@ -186,8 +184,7 @@ static const struct nb_exchange ASKING_INDEPENDENT = {
     .print = print_independence,
 };
 
-/* ---- learn from a model -----------------------------------------------------------------------
- */
+/* ---- learn from a model ---------------------------------------------------------------------- */
 
 static void print_edges(const json_t *reply, const char *kind, const char *sign)
 {
@@ -228,8 +225,7 @@ static const struct nb_exchange LEARNING_FROM = {
     .print = print_learned,
 };
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static ssize_t give_file(void *user, char *bytes, size_t room)
 {

@@ -83,8 +83,7 @@ static int sort_labels(struct nb_labelled_corpus *corpus, struct nb_error *error
     return 0;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static const char *temporary_folder(void)
 {

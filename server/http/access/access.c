@@ -110,8 +110,7 @@ bool nb_access_asks(const struct nb_access *access)
     return access->tokens.count > 0 || access->has_file || access->certificate_role != NB_ROLE_NONE;
 }
 
-/* ---- whom a request comes from ------------------------------------------------------------------
- */
+/* ---- whom a request comes from --------------------------------------------------------------- */
 
 void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field)
 {
@@ -196,8 +195,7 @@ struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networ
     return peer;
 }
 
-/* ---- what it may do -----------------------------------------------------------------------------
- */
+/* ---- what it may do -------------------------------------------------------------------------- */
 
 /* Finds the token that the client sent, with the highest role if it occurs more than once; NULL
  * when it is not known. Takes the same time for every token. */

@@ -56,8 +56,7 @@ void nb_access_free(struct nb_access **access);
  * empty. */
 bool nb_access_asks(const struct nb_access *access);
 
-/* ---- whom a request comes from ------------------------------------------------------------------
- */
+/* ---- whom a request comes from --------------------------------------------------------------- */
 
 /* The address of a connection is that of the last machine on the way. If that is a proxy, the
  * address does not identify the client; the proxy may name the client in X-Forwarded-For, where
@@ -104,8 +103,7 @@ void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field)
 /* Identifies the client from what is known about the sender. */
 struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networks *proxies);
 
-/* ---- what it may do -----------------------------------------------------------------------------
- */
+/* ---- what it may do -------------------------------------------------------------------------- */
 
 /* What a request may do, and why. */
 struct nb_grant {

@@ -87,8 +87,7 @@ bool nb_address_is_local(const struct nb_address *address)
                                      : memcmp(address->bytes, loopback, sizeof loopback) == 0;
 }
 
-/* ---- networks -----------------------------------------------------------------------------------
- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 struct nb_address_range {
     struct nb_address address;

@@ -80,8 +80,7 @@ bool nb_address_is_v4(const struct nb_address *address);
  * socket. */
 bool nb_address_is_local(const struct nb_address *address);
 
-/* ---- networks -----------------------------------------------------------------------------------
- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 struct nb_networks {
     struct nb_address_range *all; /* owned */
@@ -98,8 +97,7 @@ void nb_networks_deinit(struct nb_networks *networks);
  * none. */
 bool nb_networks_have(const struct nb_networks *networks, const struct nb_address *address);
 
-/* ---- users of this machine ----------------------------------------------------------------------
- */
+/* ---- users of this machine ------------------------------------------------------------------- */
 
 struct nb_users {
     uid_t *all; /* owned */
@@ -119,8 +117,7 @@ void nb_users_deinit(struct nb_users *users);
  * this user. */
 bool nb_users_have(const struct nb_users *users, uid_t user);
 
-/* ---- origins ------------------------------------------------------------------------------------
- */
+/* ---- origins --------------------------------------------------------------------------------- */
 
 /* The origins of other sites whose pages may use the daemon ([http] origins). */
 

@@ -178,8 +178,7 @@ void nb_limits_free(struct nb_limits **limits)
     *limits = NULL;
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* What a limit is for: an address, a token, or both. */
 struct key {
@@ -215,8 +214,7 @@ static void add_token(struct key *key, const struct nb_grant *grant)
     key->length += NB_TOKEN_HASH;
 }
 
-/* ---- rates -------------------------------------------------------------------------------------
- */
+/* ---- rates ----------------------------------------------------------------------------------- */
 
 uint64_t nb_limits_take(struct nb_limits *limits, enum nb_limit which, const struct nb_rate *rate,
                         const struct nb_peer *peer, const struct nb_grant *grant, bool is_first)
@@ -237,8 +235,7 @@ uint64_t nb_limits_take(struct nb_limits *limits, enum nb_limit which, const str
                            is_first ? 0 : -AHEAD_SECONDS * rate->per_second, nb_clock_monotonic());
 }
 
-/* ---- failures ----------------------------------------------------------------------------------
- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 uint64_t nb_limits_judge(struct nb_limits *limits, const struct nb_rate *failures,
                          const struct nb_peer *peer, const struct nb_grant *grant)

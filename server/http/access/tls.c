@@ -21,8 +21,7 @@ struct nb_tls {
     bool asks; /* whether clients are asked for certificates */
 };
 
-/* ---- the files ---------------------------------------------------------------------------------
- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 static int fail(struct nb_error *error, const char *option, const char *path, int code)
 {
@@ -155,8 +154,7 @@ void nb_tls_free(struct nb_tls **tls)
     *tls = NULL;
 }
 
-/* ---- the socket of a session -------------------------------------------------------------------
- */
+/* ---- the socket of a session ----------------------------------------------------------------- */
 
 /* Passes the result of a socket call to GnuTLS, which reads errno. */
 static ssize_t tell(struct nb_tls_socket *socket, ssize_t result, bool writes)
@@ -205,8 +203,7 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
     return 0;
 }
 
-/* ---- sessions ----------------------------------------------------------------------------------
- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket *socket)
 {

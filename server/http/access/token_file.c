@@ -22,8 +22,7 @@ void nb_token_file_path(const struct nb_config *config, char path[NB_TOKEN_FILE_
         (void)snprintf(path, NB_TOKEN_FILE_PATH, "%s/tokens", config->data);
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 enum { FIELDS = 5 };
 
@@ -143,8 +142,7 @@ int nb_token_file_read(const char *path, struct nb_tokens *tokens, struct nb_err
     return rc == NB_TOO_LARGE ? NB_INVALID : rc;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 int nb_token_file_print(const struct nb_tokens *tokens, struct nb_buffer *out)
 {

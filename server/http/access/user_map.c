@@ -24,8 +24,7 @@ struct nb_user_map {
     size_t count;
 };
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static struct nb_string next_word(struct nb_string *line)
 {
@@ -163,8 +162,7 @@ void nb_user_map_free(struct nb_user_map **map)
     *map = NULL;
 }
 
-/* ---- finding -----------------------------------------------------------------------------------
- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static const struct entry *find(const struct nb_user_map *map, struct nb_string key)
 {

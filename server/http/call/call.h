@@ -40,8 +40,7 @@ int nb_refusal_read(long status, struct nb_string body, const char *url, struct 
  * file cannot be opened), NB_INVALID (its first line is not a token) or NB_NO_MEMORY. */
 int nb_access_token_read(const char *file, struct nb_buffer *token, struct nb_error *error);
 
-/* ---- the breaker --------------------------------------------------------------------------------
- */
+/* ---- the breaker ----------------------------------------------------------------------------- */
 
 /* A circuit breaker, which keeps every mail from waiting for a daemon that hangs. After a request
  * that failed slowly the breaker opens, and no request is made during a pause. Then one request,
@@ -75,8 +74,7 @@ bool nb_breaker_begin(struct nb_breaker *breaker, uint64_t now);
  * meantime: the daemon is serving, and only this request took long. */
 bool nb_breaker_end(struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply);
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* The daemon to ask, and the time limits. Read-only while a call uses it. */
 struct nb_call_target {

@@ -65,8 +65,7 @@ struct nb_acceptor {
     uint64_t body_rate, request_seconds; /* the options in force */
 };
 
-/* ---- clients -----------------------------------------------------------------------------------
- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 static void unlink_client(struct client *c)
 {
@@ -236,8 +235,7 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
     }
 }
 
-/* ---- accepting ---------------------------------------------------------------------------------
- */
+/* ---- accepting ------------------------------------------------------------------------------- */
 
 static bool listen_on(struct nb_acceptor *a, int action, int which)
 {
@@ -306,8 +304,7 @@ static bool accept_one(struct nb_acceptor *a, int which)
     return true;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Returns the milliseconds until a timeout must be handled; -1: never. */
 static int time_left(const struct nb_acceptor *a)
@@ -377,8 +374,7 @@ static void *acceptor_thread(void *user)
     return NULL;
 }
 
-/* ---- start and stop ----------------------------------------------------------------------------
- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 /* Closes and frees everything; the thread must not run. */
 static void dismantle(struct nb_acceptor **acceptor)

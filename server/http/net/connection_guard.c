@@ -58,8 +58,7 @@ struct nb_connection_guard {
     struct guarded *all;
 };
 
-/* ---- the list ----------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void wake(struct nb_connection_guard *g)
 {
@@ -118,8 +117,7 @@ void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *he
     free(one);
 }
 
-/* ---- deadlines ---------------------------------------------------------------------------------
- */
+/* ---- deadlines ------------------------------------------------------------------------------- */
 
 static void give_up(struct nb_connection_guard *g, struct guarded *one, uint64_t state,
                     const char *detail)
@@ -195,8 +193,7 @@ static void look_at_time(struct nb_connection_guard *g, const struct nb_config *
     }
 }
 
-/* ---- clients that have gone --------------------------------------------------------------------
- */
+/* ---- clients that have gone ------------------------------------------------------------------ */
 
 /* Makes the server read the end of the stream as soon as it has read everything before it: the
  * server could miss an earlier shutdown just as it missed the end itself. While it works or replies
@@ -210,8 +207,7 @@ static void look_at_end(const struct guarded *one, uint64_t state)
         (void)shutdown(one->held.file, SHUT_RD);
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Handles a connection that no server thread has taken up: the server had no memory for it, and its
  * file is closed or reused. If a thread takes it up after all, it is in NB_PHASE_OVER by then. */
@@ -271,8 +267,7 @@ static void *guard_thread(void *user)
     return NULL;
 }
 
-/* ---- start and stop ----------------------------------------------------------------------------
- */
+/* ---- start and stop -------------------------------------------------------------------------- */
 
 static void close_files(const struct nb_connection_guard *g)
 {

@@ -41,8 +41,7 @@ enum nb_connection_place nb_connections_open(struct nb_connections *connections,
 /* Counts a closed connection out. */
 void nb_connections_close(struct nb_connections *connections, const struct sockaddr *address);
 
-/* ---- no place -----------------------------------------------------------------------------------
- */
+/* ---- no place -------------------------------------------------------------------------------- */
 
 /* Answers with a problem in HTTP, which a client of a line protocol takes for a failure, and passes
  * the file to `linger`. `place` is the reason why there is no place. */
@@ -55,8 +54,7 @@ enum nb_probe { NB_PROBE_NO, NB_PROBE_MORE, NB_PROBE_YES };
  * to tell. */
 enum nb_probe nb_probe_sniff(const char *bytes, size_t length);
 
-/* ---- lingering ----------------------------------------------------------------------------------
- */
+/* ---- lingering ------------------------------------------------------------------------------- */
 
 /* Connections that were answered before the whole request had arrived. Closing such a socket makes
  * the kernel send a reset, which may destroy the reply before the client has read it; so further

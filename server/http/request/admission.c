@@ -16,8 +16,7 @@
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
 
-/* ---- pages in a browser -------------------------------------------------------------------------
- */
+/* ---- pages in a browser ---------------------------------------------------------------------- */
 
 bool nb_origin_is_foreign(const char *origin, const char *scheme, const char *host)
 {
@@ -118,8 +117,7 @@ static int check_host(const struct nb_request *request, const struct nb_sender *
                         "[server] hosts allows; a request with a token may have any");
 }
 
-/* ---- rates --------------------------------------------------------------------------------------
- */
+/* ---- rates ----------------------------------------------------------------------------------- */
 
 /* Refuses with Retry-After: the client may try again after `nanoseconds`. */
 static int refuse_for_now(struct nb_request *request, uint64_t nanoseconds, enum nb_refused reason,
@@ -169,8 +167,7 @@ int nb_request_count_document(struct nb_request *request, struct nb_error *error
 /* Most bytes of the URLs of nodes that a client gets. It has no use for hundreds of URLs. */
 enum { URLS_MOST = 8192 };
 
-/* ---- role and models ----------------------------------------------------------------------------
- */
+/* ---- role and models ------------------------------------------------------------------------- */
 
 /* Refuses a request without a token that allows it. */
 static int refuse_unknown(const struct nb_request *request, struct nb_error *error)

@@ -39,8 +39,7 @@ int nb_request_check_model(struct nb_request *request, struct nb_string model,
 /* Counts one more document of a request, after the first one. NB_BUSY: there are too many. */
 int nb_request_count_document(struct nb_request *request, struct nb_error *error);
 
-/* ---- pages in a browser -------------------------------------------------------------------------
- */
+/* ---- pages in a browser ---------------------------------------------------------------------- */
 
 /* A browser on this machine may make requests for a page of another site. A daemon without tokens
  * would accept them, so that any page could train its models. Pure functions. */

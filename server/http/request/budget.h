@@ -51,8 +51,7 @@ int nb_hold_set(struct nb_hold *hold, uint64_t size, struct nb_error *error);
  * were written, because the kernel gives no pages to the others. */
 uint64_t nb_held_by(const struct nb_buffer *buffer);
 
-/* ---- spare memory -------------------------------------------------------------------------------
- */
+/* ---- spare memory ---------------------------------------------------------------------------- */
 
 /* Keeps the memory of one large body for a while, for the next one. Pages that are new to a process
  * cost more time than the rest of receiving a body: 2.5 us each on a virtual machine, 5 us for a
@@ -74,8 +73,7 @@ void nb_spare_give(nb_spare_place *place, struct nb_buffer *body, uint64_t now);
 /* Frees the kept memory if it was given before the time `before`. */
 void nb_spare_drop(nb_spare_place *place, uint64_t before);
 
-/* ---- spools -------------------------------------------------------------------------------------
- */
+/* ---- spools ---------------------------------------------------------------------------------- */
 
 /* A reply of any length: in memory up to a limit, then in a temporary file without a name, so that
  * nothing is left behind in any case. The memory and the files of all spools together stay within

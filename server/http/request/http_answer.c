@@ -50,8 +50,7 @@ int nb_request_handle(struct nb_request *request, struct nb_string body, struct 
     return rc;
 }
 
-/* ---- the reply ----------------------------------------------------------------------------------
- */
+/* ---- the reply ------------------------------------------------------------------------------- */
 
 bool nb_reply_is_there(const struct nb_request *request)
 {
@@ -132,8 +131,7 @@ void nb_reply_deinit(struct nb_reply *reply)
     reply->status = 0;
 }
 
-/* ---- problems ----------------------------------------------------------------------------------
- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
@@ -200,8 +198,7 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error)
     nb_reply_problem(request, status, error->text);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void write_log(const struct nb_request *request, const struct nb_request_figures *figures,
                       uint64_t nanoseconds)

@@ -29,8 +29,7 @@ int nb_request_prepare(struct nb_request *request, struct nb_error *error);
  * result. */
 int nb_request_handle(struct nb_request *request, struct nb_string body, struct nb_error *error);
 
-/* ---- the reply ----------------------------------------------------------------------------------
- */
+/* ---- the reply ------------------------------------------------------------------------------- */
 
 /* The protocol of the HTTP API: problems are application/problem+json (RFC 9457). */
 extern const struct nb_protocol nb_protocol_api;
@@ -72,8 +71,7 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error);
 /* Frees the contents of the reply. */
 void nb_reply_deinit(struct nb_reply *reply);
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 struct nb_request_figures {
     const char *method;      /* for the log */

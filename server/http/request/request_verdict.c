@@ -14,8 +14,7 @@
 #include "tokenizer/mail/mail_charset.h"
 #include "tokenizer/mail/mime.h"
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 struct nb_scratch_pool {
     pthread_mutex_t lock; /* no other lock is taken while it is held */
@@ -75,8 +74,7 @@ void nb_scratch_give(struct nb_scratch_pool *pool, struct nb_scratch *scratch)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* ---- the log ------------------------------------------------------------------------------------
- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 bool nb_verdict_log_wants(const struct nb_request *request)
 {

@@ -19,8 +19,7 @@ struct nb_request;
 struct nb_scratch_pool;
 struct nb_verdict;
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Working memory that is reused from request to request, so that a verdict costs few allocations.
  * The pool is for any thread; a scratch belongs to the thread that took it. */
@@ -40,8 +39,7 @@ void nb_scratch_pool_free(struct nb_scratch_pool **pool);
 struct nb_scratch *nb_scratch_take(struct nb_scratch_pool *pool);
 void nb_scratch_give(struct nb_scratch_pool *pool, struct nb_scratch *scratch);
 
-/* ---- the log ------------------------------------------------------------------------------------
- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 /* The verdict on one document, without any of its content. Texts of length 0 are left out. All
  * texts are borrowed; they may have any bytes. */
@@ -61,8 +59,7 @@ bool nb_verdict_log_wants(const struct nb_request *request);
 /* Logs a verdict. For the thread that works on the request. */
 void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_note *note);
 
-/* ---- the history --------------------------------------------------------------------------------
- */
+/* ---- the history ----------------------------------------------------------------------------- */
 
 /* The document and the client of a verdict; borrowed. */
 struct nb_kept_verdict {

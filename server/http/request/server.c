@@ -64,8 +64,7 @@ void nb_configuration_release(const struct nb_configuration **configuration)
     *configuration = NULL;
 }
 
-/* ---- the one in force --------------------------------------------------------------------------
- */
+/* ---- the one in force ------------------------------------------------------------------------ */
 
 void nb_configurations_begin(struct nb_server *server, const struct nb_configuration *first)
 {

@@ -217,8 +217,7 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
     return NB_WAIT;
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* The writer arrives when the batch is done, the request when it waits or leaves. Whoever arrives
  * second does the rest: resumes the request, or frees the round. */

@@ -19,8 +19,7 @@ struct nb_round;
 struct nb_route;
 struct nb_work_pool;
 
-/* ---- pools --------------------------------------------------------------------------------------
- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 /* A pool has a fixed number of threads that run jobs in the order of their arrival. Any thread may
  * add jobs; one thread starts and stops the pool. */
@@ -58,8 +57,7 @@ bool nb_request_is_cut(void *request);
 /* Returns 0, or NB_STOPPING when the daemon aborts requests. Any thread. */
 int nb_request_check_cut(const struct nb_request *request, struct nb_error *error);
 
-/* ---- waits --------------------------------------------------------------------------------------
- */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 /* Takes the request off its thread. A handler calls it before it hands work to another thread,
  * because that work may end at once; then the handler returns NB_WAIT. Returns false when the

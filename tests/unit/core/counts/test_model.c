@@ -44,8 +44,7 @@ static uint32_t append(struct nb_model *m, uint64_t id)
     return row;
 }
 
-/* ---- rows and index ----------------------------------------------------------------------------
- */
+/* ---- rows and index -------------------------------------------------------------------------- */
 
 /* Returns an id. The kinds spread ids like hashes, consecutively, all in one field, or in the top
  * bits only. */
@@ -402,8 +401,7 @@ START_TEST(an_index_that_is_made_ahead_is_given_up)
 }
 END_TEST
 
-/* ---- loading -----------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 enum { LOADED = NB_INDEXING_LEAST + 1000, LOADED_AT_ONCE = 1280 };
 
@@ -477,8 +475,7 @@ START_TEST(more_rows_than_were_announced_are_damage)
 }
 END_TEST
 
-/* ---- labels ------------------------------------------------------------------------------------
- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 START_TEST(labels_are_numbered_and_sorted)
 {
@@ -545,8 +542,7 @@ START_TEST(there_is_a_most_of_labels)
 }
 END_TEST
 
-/* ---- counts against a plain table --------------------------------------------------------------
- */
+/* ---- counts against a plain table ------------------------------------------------------------ */
 
 enum { WORDS = 90, LABELS_MOST = 70, DOCUMENT = 12 };
 

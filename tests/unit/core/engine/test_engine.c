@@ -167,8 +167,7 @@ START_TEST(scores_by_hand)
 }
 END_TEST
 
-/* ---- random histories --------------------------------------------------------------------------
- */
+/* ---- random histories ------------------------------------------------------------------------ */
 
 enum { DOCUMENTS = 60, WORDS = 400 };
 
@@ -309,8 +308,7 @@ START_TEST(what_was_forgotten_is_dropped)
 }
 END_TEST
 
-/* ---- many trainers ------------------------------------------------------------------------------
- */
+/* ---- many trainers --------------------------------------------------------------------------- */
 
 static void *train_many(void *argument)
 {
@@ -366,8 +364,7 @@ START_TEST(the_map_grows)
 }
 END_TEST
 
-/* ---- administration
- * ------------------------------------------------------------------------------ */
+/* ---- administration -------------------------------------------------------------------------- */
 
 START_TEST(put_get_delete)
 {
@@ -624,8 +621,7 @@ START_TEST(a_second_engine_is_refused)
 }
 END_TEST
 
-/* ---- vocabulary, documents, dumps
- * ----------------------------------------------------------------- */
+/* ---- vocabulary, documents, dumps ------------------------------------------------------------ */
 
 /* Write a listing as text, one line for each token. */
 static int list_header(void *user, uint64_t size, const char *const *labels, size_t count)
@@ -1156,8 +1152,7 @@ START_TEST(an_import_may_not_replace)
 }
 END_TEST
 
-/* ---- reading
- * -------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static atomic_bool is_looking;
 
@@ -1288,8 +1283,7 @@ START_TEST(explanations_sum_to_the_difference)
 }
 END_TEST
 
-/* ---- weights of the stack ----------------------------------------------------------------------
- */
+/* ---- weights of the stack -------------------------------------------------------------------- */
 
 /* A document that brought nothing new leaves no entry when it is forgotten, but taught the weights.
  */

@@ -45,8 +45,7 @@ static bool close_to(double got, double want)
         ck_assert_msg(close_to(got_, want_), "%s is %.17g, must be %.17g", #got, got_, want_);     \
     } while (0)
 
-/* ---- documents that are kept in a table -------------------------------------------------------
- */
+/* ---- documents that are kept in a table ------------------------------------------------------ */
 
 enum { LABELS_MOST = 4, DOCUMENTS_MOST = 700 };
 
@@ -128,8 +127,7 @@ static void fill_randomly(struct table *t, size_t size, double grid, double skil
     }
 }
 
-/* ---- the definitions --------------------------------------------------------------------------
- */
+/* ---- the definitions ------------------------------------------------------------------------- */
 
 static double p_of(const struct table *t, size_t i, size_t label)
 {
@@ -361,8 +359,7 @@ static void check_all(const struct table *t, const struct nb_evaluation *e)
     }
 }
 
-/* ---- figures ----------------------------------------------------------------------------------
- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 START_TEST(figures_are_their_definitions)
 {
@@ -405,8 +402,7 @@ START_TEST(a_window_is_the_last_documents_alone)
 }
 END_TEST
 
-/* ---- by hand ----------------------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static void evaluate_list(size_t positive, const double (*list)[2], size_t size,
                           struct nb_evaluation *e)
@@ -547,8 +543,7 @@ START_TEST(a_single_label_is_always_right)
 }
 END_TEST
 
-/* ---- what a score may be ----------------------------------------------------------------------
- */
+/* ---- what a score may be --------------------------------------------------------------------- */
 
 START_TEST(log_odds_tell_saturated_probabilities_apart)
 {
@@ -787,8 +782,7 @@ START_TEST(unlisted_labels_share_the_rest)
 }
 END_TEST
 
-/* ---- thresholds -------------------------------------------------------------------------------
- */
+/* ---- thresholds ------------------------------------------------------------------------------ */
 
 START_TEST(thresholds_are_the_lowest_that_hold_the_rate)
 {
@@ -846,8 +840,7 @@ START_TEST(thresholds_by_hand)
 }
 END_TEST
 
-/* ---- over time --------------------------------------------------------------------------------
- */
+/* ---- over time ------------------------------------------------------------------------------- */
 
 START_TEST(stretches_are_of_one_length)
 {

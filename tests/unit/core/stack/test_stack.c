@@ -36,8 +36,7 @@ static bool close_to(double got, double want, double relative)
                       want_);                                                                      \
     } while (0)
 
-/* ---- a small model and the same kept in a table ------------------------------------------------
- */
+/* ---- a small model and the same kept in a table ---------------------------------------------- */
 
 enum { WORDS = 110, LABELS = 6, LABELS_MOST = 48 };
 
@@ -128,8 +127,7 @@ static uint32_t with_documents(const struct small *s)
     return n;
 }
 
-/* ---- the recipe, slowly ------------------------------------------------------------------------
- */
+/* ---- the recipe, slowly ---------------------------------------------------------------------- */
 
 static double slow_evidence(const struct small *s, const struct nb_stack_expert *x, uint32_t w,
                             uint32_t v)
@@ -171,8 +169,7 @@ static double slow_input(const struct small *s, const struct nb_stack_settings *
     return n > 0 ? set->scale * sum / pow(n, set->length) : 0;
 }
 
-/* ---- fixtures ----------------------------------------------------------------------------------
- */
+/* ---- fixtures -------------------------------------------------------------------------------- */
 
 struct fixture {
     struct small s;
@@ -242,8 +239,7 @@ static void random_weights(struct fixture *f)
     }
 }
 
-/* ---- formulas ----------------------------------------------------------------------------------
- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 START_TEST(inputs_agree_with_the_formulas)
 {
@@ -444,8 +440,7 @@ START_TEST(raised_weights_are_those_of_two_labels)
 }
 END_TEST
 
-/* ---- learning ----------------------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static double loss(struct fixture *f, uint32_t place)
 {
@@ -625,8 +620,7 @@ START_TEST(learning_weighs_fields_and_calibrates)
 }
 END_TEST
 
-/* ---- explanations ------------------------------------------------------------------------------
- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 START_TEST(explanations_add_up)
 {
@@ -657,8 +651,7 @@ START_TEST(explanations_add_up)
 }
 END_TEST
 
-/* ---- counts go out again, and stored forms -----------------------------------------------------
- */
+/* ---- counts go out again, and stored forms --------------------------------------------------- */
 
 START_TEST(taking_a_document_out_restores_every_input)
 {
@@ -716,8 +709,7 @@ START_TEST(stored_weights_score_the_same)
 }
 END_TEST
 
-/* ---- weights by record -------------------------------------------------------------------------
- */
+/* ---- weights by record ----------------------------------------------------------------------- */
 
 /* A store of records, which a commit writes and the next start reads. */
 enum { RECORDS_MOST = 64 };
@@ -1042,8 +1034,7 @@ START_TEST(extreme_counts_stay_finite)
 }
 END_TEST
 
-/* ---- readers beside the writer -----------------------------------------------------------------
- */
+/* ---- readers beside the writer --------------------------------------------------------------- */
 
 struct shared {
     struct fixture *f;

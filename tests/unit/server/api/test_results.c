@@ -163,8 +163,7 @@ START_TEST(the_failure_of_one_is_the_requests)
 }
 END_TEST
 
-/* ---- one result -------------------------------------------------------------------------------
- */
+/* ---- one result ------------------------------------------------------------------------------ */
 
 #define BYTES(text) text, sizeof(text) - 1
 

@@ -182,8 +182,7 @@ START_TEST(loses_nothing_among_threads)
 }
 END_TEST
 
-/* ---- the log's lines ---------------------------------------------------------------------------
- */
+/* ---- the log's lines ------------------------------------------------------------------------- */
 
 static const struct {
     enum nb_log_level level;
@@ -217,8 +216,7 @@ START_TEST(cuts_a_long_line)
 }
 END_TEST
 
-/* ---- users whose mail was learned, judged, or both --------------------------------------------
- */
+/* ---- users whose mail was learned, judged, or both ------------------------------------------- */
 
 static void expect_users(struct nb_metrics *metrics, int taught, int asked, int both)
 {

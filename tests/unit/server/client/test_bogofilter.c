@@ -24,8 +24,7 @@ static FILE *file_of(const char *bytes, size_t length)
     return file;
 }
 
-/* ---- lines -------------------------------------------------------------------------------------
- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *bytes;
@@ -101,8 +100,7 @@ START_TEST(a_line_may_fill_the_room)
 }
 END_TEST
 
-/* ---- lists -------------------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static int read_list(const char *bytes, size_t length, struct nb_bogofilter_list *list,
                      struct nb_error *error)
@@ -206,8 +204,7 @@ START_TEST(what_is_not_a_list_is_refused)
 }
 END_TEST
 
-/* ---- the dump ----------------------------------------------------------------------------------
- */
+/* ---- the dump -------------------------------------------------------------------------------- */
 
 static void check_dump(const struct nb_bogofilter_list *list, size_t piece)
 {

@@ -37,8 +37,7 @@ static void teardown(void)
     ck_assert_int_eq(nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* ---- the folder --------------------------------------------------------------------------------
- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 /* Returns the path of a name in the folder; valid until the eighth call after this one. */
 static char *path_of(const char *name)
@@ -70,8 +69,7 @@ static char *write_text(const char *name, const char *text)
     return write_bytes(name, text, strlen(text));
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The result of a reading as text: each document as "kind label id name: content|", with names
  * relative to the folder; and each file that was skipped as "! name: reason|". */
@@ -142,8 +140,7 @@ static void expect(char *path, const char *wanted)
 #define MAIL "From: a@b\nTo: c@d\n\nhello\n"
 #define SEPARATOR "From a@b Thu Jan  1 00:00:00 1970\n"
 
-/* ---- single files ------------------------------------------------------------------------------
- */
+/* ---- single files ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *bytes;
@@ -321,8 +318,7 @@ START_TEST(take_ends_the_run)
 }
 END_TEST
 
-/* ---- mbox --------------------------------------------------------------------------------------
- */
+/* ---- mbox ------------------------------------------------------------------------------------ */
 
 START_TEST(an_mbox_is_split)
 {
@@ -375,8 +371,7 @@ START_TEST(an_mbox_is_split_wherever_a_read_ends)
 }
 END_TEST
 
-/* ---- folders -----------------------------------------------------------------------------------
- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 START_TEST(folders_are_walked_in_order)
 {
@@ -481,8 +476,7 @@ START_TEST(bytes_are_added_up)
 }
 END_TEST
 
-/* ---- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *columns, *bytes, *wanted;
@@ -562,8 +556,7 @@ END_TEST
 /* A list of 33 columns. */
 #define LONG_LIST "text,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-,-"
 
-/* ---- columns that a header names ---------------------------------------------------------------
- */
+/* ---- columns that a header names ------------------------------------------------------------- */
 
 static const struct {
     const char *columns, *bytes, *wanted;
@@ -664,8 +657,7 @@ START_TEST(nul_bytes_are_no_table)
 }
 END_TEST
 
-/* ---- charsets and forms of tables ---------------------------------------------------------------
- */
+/* ---- charsets and forms of tables ------------------------------------------------------------ */
 
 #define ROWS "text ham  a.csv:2: M\xC3\xBCll|text spam  a.csv:3: 5 \xE2\x82\xAC|"
 #define OF(bytes) bytes, sizeof(bytes) - 1
@@ -779,8 +771,7 @@ START_TEST(columns_name_members_of_json_lines)
 }
 END_TEST
 
-/* ---- NDJSON ------------------------------------------------------------------------------------
- */
+/* ---- NDJSON ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *bytes, *wanted;
@@ -831,8 +822,7 @@ START_TEST(json_lines_are_read)
 }
 END_TEST
 
-/* ---- index -------------------------------------------------------------------------------------
- */
+/* ---- index ----------------------------------------------------------------------------------- */
 
 START_TEST(an_index_lists_files)
 {
@@ -867,8 +857,7 @@ START_TEST(an_index_may_name_a_long_path)
 }
 END_TEST
 
-/* ---- any bytes ---------------------------------------------------------------------------------
- */
+/* ---- any bytes ------------------------------------------------------------------------------- */
 
 START_TEST(random_files_do_no_harm)
 {

@@ -213,8 +213,7 @@ START_TEST(a_report_survives_any_json)
 }
 END_TEST
 
-/* ---- plots -------------------------------------------------------------------------------------
- */
+/* ---- plots ----------------------------------------------------------------------------------- */
 
 static char *plot(int (*draw)(const struct nb_report *, const char *, struct nb_error *),
                   const struct nb_report *report)
@@ -259,8 +258,7 @@ START_TEST(a_plot_that_cannot_be_written_is_an_error)
 }
 END_TEST
 
-/* ---- the corpus --------------------------------------------------------------------------------
- */
+/* ---- the corpus ------------------------------------------------------------------------------ */
 
 /* A corpus of 100 documents of three labels, read from an NDJSON file. */
 static void read_corpus(struct nb_labelled_corpus *corpus)

@@ -157,8 +157,7 @@ START_TEST(messages_do_not_control_the_terminal)
 }
 END_TEST
 
-/* ---- tables ------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static char *print(struct nb_text_table *table)
 {

@@ -14,8 +14,7 @@
 #include "server/mail/rspamd.h"
 #include "server/routes.h"
 
-/* ---- paths -------------------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *method, *path;
@@ -133,8 +132,7 @@ START_TEST(decodes_what_was_encoded)
 }
 END_TEST
 
-/* ---- query -------------------------------------------------------------------------------------
- */
+/* ---- query ----------------------------------------------------------------------------------- */
 
 static const char *const known[] = {"label", "limit", NULL};
 static const char *const none[] = {NULL};
@@ -234,8 +232,7 @@ START_TEST(refuses_each_bad_number)
 }
 END_TEST
 
-/* ---- header fields -----------------------------------------------------------------------------
- */
+/* ---- header fields --------------------------------------------------------------------------- */
 
 static const struct {
     const char *field;

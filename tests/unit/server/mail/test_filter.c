@@ -47,8 +47,7 @@ static void teardown_config(void)
     nb_config_deinit(&config);
 }
 
-/* ---- the mail ----------------------------------------------------------------------------------
- */
+/* ---- the mail -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *body, *mail;
@@ -103,8 +102,7 @@ START_TEST(reads_each_message_id)
 }
 END_TEST
 
-/* ---- the model ---------------------------------------------------------------------------------
- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 #define TEN "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
@@ -200,8 +198,7 @@ START_TEST(the_model_of_all_is_the_configured_one)
 }
 END_TEST
 
-/* ---- scores ------------------------------------------------------------------------------------
- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 /* These rows are the table in config/integrations/spamc/README.md. */
 START_TEST(scores_of_published_thresholds)
@@ -252,8 +249,7 @@ START_TEST(a_threshold_of_1_is_never_reached)
 }
 END_TEST
 
-/* ---- the options -------------------------------------------------------------------------------
- */
+/* ---- the options ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *key, *value, *other_key, *other_value, *said; /* NULL: the options are accepted */
@@ -320,8 +316,7 @@ START_TEST(options_go_together_or_are_refused)
 }
 END_TEST
 
-/* ---- verdicts ----------------------------------------------------------------------------------
- */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 #define SPAM                                                                                       \
     "From: Deals <win@spam.example>\nSubject: cheap watches\nMessage-ID: <s@spam.example>\n\n"     \
@@ -666,8 +661,7 @@ START_TEST(certainty_does_not_reach_1)
 }
 END_TEST
 
-/* ---- too little training -----------------------------------------------------------------------
- */
+/* ---- too little training --------------------------------------------------------------------- */
 
 START_TEST(too_little_training_is_said)
 {
@@ -823,8 +817,7 @@ START_TEST(of_several_users_the_mildest_verdict_counts)
 }
 END_TEST
 
-/* ---- test mails --------------------------------------------------------------------------------
- */
+/* ---- test mails ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *mail;
@@ -900,8 +893,7 @@ START_TEST(a_test_mail_is_looked_for_where_mail_is_read)
 }
 END_TEST
 
-/* ---- texts -------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void check_clean(const char *text, size_t size)
 {

@@ -86,8 +86,7 @@ START_TEST(needs_no_more_than_it_says)
 }
 END_TEST
 
-/* ---- heads -------------------------------------------------------------------------------------
- */
+/* ---- heads ----------------------------------------------------------------------------------- */
 
 /* Reads a head that arrives in pieces of `piece` bytes. */
 static int read_head(const char *text, size_t length, size_t piece, struct nb_line_head *head)
@@ -225,8 +224,7 @@ START_TEST(bounds_the_head)
 }
 END_TEST
 
-/* ---- replies -----------------------------------------------------------------------------------
- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 START_TEST(scores_agree_with_what_was_decided)
 {

@@ -16,8 +16,7 @@
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
-/* ---- the command line --------------------------------------------------------------------------
- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 /* `words` ends in NULL. */
 static int read_words(const char *const *words, struct nb_milter_options *options,
@@ -273,8 +272,7 @@ START_TEST(help_fits_a_terminal)
 }
 END_TEST
 
-/* ---- the mail ----------------------------------------------------------------------------------
- */
+/* ---- the mail -------------------------------------------------------------------------------- */
 
 static struct nb_string message_of(const struct nb_milter_mail *mail)
 {
@@ -445,8 +443,7 @@ START_TEST(thousands_of_recipients_are_bounded)
 }
 END_TEST
 
-/* ---- the reply ---------------------------------------------------------------------------------
- */
+/* ---- the reply ------------------------------------------------------------------------------- */
 
 static json_t *parse(const char *text)
 {

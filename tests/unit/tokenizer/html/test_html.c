@@ -12,8 +12,7 @@
 
 enum { MEGABYTE = 1 << 20 };
 
-/* ---- lexer --------------------------------------------------------------------------------------
- */
+/* ---- lexer ----------------------------------------------------------------------------------- */
 
 /* Describes the pieces that the lexer finds: T(text), S(name) with attributes, E(name),
  * C(comment). */
@@ -87,8 +86,7 @@ START_TEST(test_lexer)
 }
 END_TEST
 
-/* ---- character references -----------------------------------------------------------------------
- */
+/* ---- character references -------------------------------------------------------------------- */
 
 START_TEST(test_entities)
 {
@@ -156,8 +154,7 @@ START_TEST(test_entity_table)
 }
 END_TEST
 
-/* ---- visible and hidden text --------------------------------------------------------------------
- */
+/* ---- visible and hidden text ----------------------------------------------------------------- */
 
 static const struct {
     const char *html, *visible, *hidden;
@@ -556,8 +553,7 @@ START_TEST(test_sniff)
 }
 END_TEST
 
-/* ---- any bytes ----------------------------------------------------------------------------------
- */
+/* ---- any bytes ------------------------------------------------------------------------------- */
 
 static uint64_t seed;
 

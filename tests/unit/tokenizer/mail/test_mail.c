@@ -67,8 +67,7 @@ static void print_bag(struct nb_buffer *out)
     ck_assert_int_eq(rc, 0);
 }
 
-/* ---- fixtures -----------------------------------------------------------------------------------
- */
+/* ---- fixtures -------------------------------------------------------------------------------- */
 
 static bool update;
 
@@ -182,8 +181,7 @@ START_TEST(test_utf7_body)
 }
 END_TEST
 
-/* ---- limits -------------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void repeat(struct nb_buffer *out, const char *text, size_t times)
 {
@@ -341,8 +339,7 @@ START_TEST(test_budget)
 }
 END_TEST
 
-/* ---- fields -------------------------------------------------------------------------------------
- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 /* A mail has the same features with the line ends of files and with those of the wire: of the text
  * that is cut into n-grams as many characters count, and its size is the same power of two. */
@@ -502,8 +499,7 @@ START_TEST(test_ignored_headers)
 }
 END_TEST
 
-/* ---- any bytes ----------------------------------------------------------------------------------
- */
+/* ---- any bytes ------------------------------------------------------------------------------- */
 
 static uint64_t seed;
 

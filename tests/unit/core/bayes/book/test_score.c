@@ -37,8 +37,7 @@ static bool close_to(double got, double want)
         ck_assert_msg(close_to(got_, want_), "%s is %.17g, must be %.17g", #got, got_, want_);     \
     } while (0)
 
-/* ---- a small model and the same kept in a table ------------------------------------------------
- */
+/* ---- a small model and the same kept in a table ---------------------------------------------- */
 
 enum { WORDS = 60, LABELS = 7, EVENTS = 4 };
 
@@ -121,8 +120,7 @@ static size_t bag_of(const uint32_t *counts, struct nb_feature *bag)
     return size;
 }
 
-/* ---- the formulas as they stand in the books, slowly -------------------------------------------
- */
+/* ---- the formulas as they stand in the books, slowly ----------------------------------------- */
 
 static uint64_t total_of(const struct small *s, uint32_t w)
 {
@@ -319,8 +317,7 @@ START_TEST(scores_agree_with_the_formulas)
 }
 END_TEST
 
-/* ---- by hand -----------------------------------------------------------------------------------
- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 /* Three documents: y = "sun sun wind", y = "sun rain", n = "rain rain". Six words' worth of counts:
  *            n_y  d_y  n_n  d_n          the document: "sun rain rain hail"; hail is unknown
@@ -431,8 +428,7 @@ START_TEST(a_view_serves_no_other_model)
 }
 END_TEST
 
-/* ---- edges -------------------------------------------------------------------------------------
- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 START_TEST(nothing_learned_is_a_conflict)
 {
@@ -554,8 +550,7 @@ START_TEST(extreme_counts_stay_finite)
 }
 END_TEST
 
-/* ---- readers beside the writer -----------------------------------------------------------------
- */
+/* ---- readers beside the writer --------------------------------------------------------------- */
 
 struct shared {
     struct nb_model *model;

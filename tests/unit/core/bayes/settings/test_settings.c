@@ -351,8 +351,7 @@ START_TEST(a_given_prior_needs_a_label)
 }
 END_TEST
 
-/* ---- stored form -------------------------------------------------------------------------------
- */
+/* ---- stored form ----------------------------------------------------------------------------- */
 
 static struct nb_string stored(const struct nb_buffer *b)
 {

@@ -27,8 +27,7 @@ static void ck_assert_same(const struct nb_graph *a, const struct nb_graph *b, c
                   trial);
 }
 
-/* ---- d-separation by all paths -----------------------------------------------------------------
- */
+/* ---- d-separation by all paths --------------------------------------------------------------- */
 
 struct path {
     const struct nb_graph *g;
@@ -170,8 +169,7 @@ START_TEST(colliders_and_common_causes)
 }
 END_TEST
 
-/* ---- patterns by all orientations --------------------------------------------------------------
- */
+/* ---- patterns by all orientations ------------------------------------------------------------ */
 
 /* Returns the independences of a graph: a bit for every pair and every given set. */
 static uint64_t meaning(const struct nb_graph *g, unsigned char *independences)

@@ -6,8 +6,7 @@
 
 static struct nb_inference_limits LIMITS = {1 << 20, 1e12};
 
-/* ---- against an enumeration -------------------------------------------------------------------
- */
+/* ---- against an enumeration ------------------------------------------------------------------ */
 
 static double joint(const struct nb_network *n, const uint32_t *states)
 {
@@ -91,8 +90,7 @@ START_TEST(random_networks)
 }
 END_TEST
 
-/* ---- published networks -----------------------------------------------------------------------
- */
+/* ---- published networks ---------------------------------------------------------------------- */
 
 static double probability(const struct nb_network *n, const struct nb_network_evidence *evidence,
                           const char *node)
@@ -158,8 +156,7 @@ START_TEST(burglary)
 }
 END_TEST
 
-/* ---- limits and samples -----------------------------------------------------------------------
- */
+/* ---- limits and samples ---------------------------------------------------------------------- */
 
 START_TEST(limits_are_named)
 {

@@ -9,8 +9,7 @@
 static const struct nb_learn_settings SETTINGS = {
     .alpha = .01, .most_given = 8, .most_tests = 100000, .most_cells = 1 << 20};
 
-/* ---- tests of independence --------------------------------------------------------------------
- */
+/* ---- tests of independence ------------------------------------------------------------------- */
 
 /* Tables of the chi-squared distribution (Abramowitz and Stegun 1964, table 26.8), and closed
  * forms: exp(-x/2) with two degrees, erfc(sqrt(x/2)) with one. */
@@ -105,8 +104,7 @@ START_TEST(no_degrees)
 }
 END_TEST
 
-/* ---- learning ---------------------------------------------------------------------------------
- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 /* Draws samples of a network; column i is node places[i]. */
 static struct nb_columns *sample(const struct nb_network *n, const size_t *places, size_t rows)
@@ -259,8 +257,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* (N + prior) / (N of the parents' states + states * prior), by hand; missing values count in no
  * table that needs them. */

@@ -17,8 +17,7 @@ static struct nb_networks networks_of(const char *list)
     return networks;
 }
 
-/* ---- addresses ---------------------------------------------------------------------------------
- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 union peer_address {
     struct sockaddr any;
@@ -127,8 +126,7 @@ START_TEST(networks_have_their_addresses)
 }
 END_TEST
 
-/* ---- proxies -----------------------------------------------------------------------------------
- */
+/* ---- proxies --------------------------------------------------------------------------------- */
 
 /* 127.0.0.1 and 192.0.2.0/24 are trusted proxies. */
 static const struct {
@@ -227,8 +225,7 @@ START_TEST(more_fields_than_are_kept)
 }
 END_TEST
 
-/* ---- Unix sockets ------------------------------------------------------------------------------
- */
+/* ---- Unix sockets ---------------------------------------------------------------------------- */
 
 START_TEST(the_user_behind_a_unix_socket)
 {

@@ -14,8 +14,7 @@
 /* The hash of "abc", an example of FIPS 180-4. */
 #define HASH "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-/* ---- patterns of models ------------------------------------------------------------------------
- */
+/* ---- patterns of models ---------------------------------------------------------------------- */
 
 static const struct {
     const char *patterns, *name;
@@ -94,8 +93,7 @@ START_TEST(what_is_a_pattern)
 }
 END_TEST
 
-/* ---- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *text, *said; /* NULL: the file is valid */

@@ -11,8 +11,7 @@
 #include "server/http/call/call.h"
 #include "server/http/call/path.h"
 
-/* ---- paths -------------------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 START_TEST(a_path_encodes_the_name_of_the_model)
 {
@@ -56,8 +55,7 @@ START_TEST(queries_follow_each_other)
 }
 END_TEST
 
-/* ---- the token ---------------------------------------------------------------------------------
- */
+/* ---- the token ------------------------------------------------------------------------------- */
 
 static int read_token(const char *bytes, size_t length, struct nb_buffer *token)
 {
@@ -134,8 +132,7 @@ START_TEST(no_file_is_no_token)
 }
 END_TEST
 
-/* ---- replies with an error status --------------------------------------------------------------
- */
+/* ---- replies with an error status ------------------------------------------------------------ */
 
 static const struct {
     long status;
@@ -197,8 +194,7 @@ START_TEST(a_refusal_may_have_any_bytes)
 }
 END_TEST
 
-/* ---- the call ----------------------------------------------------------------------------------
- */
+/* ---- the call -------------------------------------------------------------------------------- */
 
 START_TEST(an_impossible_url_is_refused)
 {

@@ -11,8 +11,7 @@
 
 enum { MOST = 1 << 20, SEED = 1763 };
 
-/* ---- making bodies -----------------------------------------------------------------------------
- */
+/* ---- making bodies --------------------------------------------------------------------------- */
 
 /* `window` is zlib's windowBits; with 16 added, zlib writes gzip. */
 static void pack_zlib(int window, const void *bytes, size_t length, struct nb_buffer *out)
@@ -189,8 +188,7 @@ START_TEST(survives_changed_bytes)
 }
 END_TEST
 
-/* ---- limits ------------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 START_TEST(stops_at_the_limit)
 {
