@@ -17,8 +17,10 @@ enum {
     LABELLED_LEAST = 10, /* documents of labels with at least two, needed to choose a weight */
     GROWTH = 5,          /* a fifth more or fewer documents make a new fit due */
     ITERATIONS = 100,
-    REST = 4, /* pause of a model between two fits, in durations of the last one */
+    REST = 4,     /* pause of a model between two fits, in durations of the last one, ... */
+    OUTGROWN = 2, /* ... unless it has so many times the documents without a label */
 };
+static const uint64_t rest_most = UINT64_C(30000000000); /* the longest pause, in nanoseconds */
 
 /* ---- when a fit is due ----------------------------------------------------------------------- */
 
@@ -261,6 +263,14 @@ static int give_up(struct run *r, const struct nb_error *why)
     return 0;
 }
 
+/* Sets when the next fit may begin, after one that took so many nanoseconds. */
+static void set_pause(const struct run *r, uint64_t took)
+{
+    uint64_t rest = took * REST < rest_most ? took * REST : rest_most;
+    atomic_store(&r->live->refine_at, nb_clock_monotonic() + rest);
+    atomic_store(&r->live->refine_from, r->refined->documents * OUTGROWN);
+}
+
 static int run(struct run *r, bool again, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -278,7 +288,8 @@ static int run(struct run *r, bool again, struct nb_error *error)
     if (rc == NB_TOO_LARGE)
         rc = give_up(r, &why);
     r->refined->seconds = (double)(nb_clock_monotonic() - begun) / 1e9;
-    atomic_store(&r->live->refine_at, nb_clock_monotonic() + (nb_clock_monotonic() - begun) * REST);
+    if (rc != NB_STOPPING)
+        set_pause(r, nb_clock_monotonic() - begun);
     return rc != 0 ? nb_live_note(r->live, rc, &why, error) : 0;
 }
 
@@ -403,9 +414,27 @@ static bool is_asked(const struct nb_live *live)
  * or has got a label, the fit is dropped at once, because that takes no time. */
 static bool is_ready(const struct nb_live *live)
 {
+    uint64_t unlabelled = atomic_load(&live->unlabelled);
     return is_asked(live) && !atomic_load(&live->is_refining) &&
-           (atomic_load(&live->unlabelled) == 0 ||
+           (unlabelled == 0 || unlabelled >= atomic_load(&live->refine_from) ||
             atomic_load(&live->refine_at) <= nb_clock_monotonic());
+}
+
+/* A fit of this thread, and the documents of its model when it began. */
+struct watch {
+    struct nb_engine *engine;
+    struct nb_live *live;
+    struct state then;
+};
+
+/* A fit ends early if the documents have outgrown it: it has read few of them. That happens while
+ * many are sent, and seldom, as their number doubles each time. */
+static bool is_vain(void *user)
+{
+    const struct watch *w = user;
+    struct state now = state_of(w->live);
+    return is_stopping(w->engine) || now.unlabelled >= w->then.unlabelled * OUTGROWN ||
+           now.labelled >= w->then.labelled * OUTGROWN;
 }
 
 /* Fits one model, if a fit is due, or drops its last fit if the state is off. */
@@ -413,9 +442,13 @@ static void look(struct nb_engine *engine, struct nb_live *live)
 {
     bool again = false;
     atomic_store(&live->wants_refining, false);
-    if (refining_of(live, &again) != NB_UNLABELLED_READY &&
-        refine(engine, live, again, is_stopping, engine, NULL) == NB_BUSY)
-        atomic_store(&live->wants_refining, true); /* the fit may read data older than the change */
+    struct watch watch = {engine, live, state_of(live)};
+    int rc = refining_of(live, &again) == NB_UNLABELLED_READY
+                 ? 0
+                 : refine(engine, live, again, is_vain, &watch, NULL);
+    /* The fit under way may have read data older than the change, or had too few documents. */
+    if (rc == NB_BUSY || rc == NB_STOPPING)
+        atomic_store(&live->wants_refining, true);
 }
 
 /* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two

@@ -7,7 +7,10 @@
  *
  * A fit uses the documents as they are while it reads them, and serves until the next fit. A new
  * one is due when the number of documents with a label, or without one, has changed by a fifth, and
- * when one of the documents was forgotten, relabelled or replaced. A fit is not stored: neither the
+ * when one of the documents was forgotten, relabelled or replaced. It begins four durations of the
+ * last one after that one's end, but at most 30 s after it, and at once if the documents without a
+ * label have doubled. A fit of the thread ends early, and begins anew, if their number or that of
+ * the documents with a label doubles meanwhile. A fit is not stored: neither the
  * ledger nor the model's own counts depend on it, and after a start, a rebuild or an import the
  * model answers without it until a new fit is made.
  *

@@ -4,6 +4,7 @@ import json
 import math
 import random
 import threading
+import time
 from collections import Counter
 
 import expectation
@@ -114,6 +115,32 @@ def test_stacked_they_help(api):
     verdict = client.post(M + "/classify?explain=5", {"text": documents(3, 1)[0][1]}).ok().json
     holds(abs(sum(verdict["probabilities"].values()) - 1) < 1e-9, verdict)
     holds(0 < state(client)["share"] < 1, state(client))
+
+
+# ---- when they are found ------------------------------------------------------------------------
+def slow(client, first, count):
+    """A fit of these takes a second or more: of one with a label each, and long, in 60 labels."""
+    rng = random.Random(first)
+    rows = [(f"kind {i % 60}", words_of(KINDS[i % 3], rng, 300)) for i in range(count)]
+    teach(client, rows, f"labelled-{first}", first == 0)
+
+
+def test_a_fit_follows_the_documents(api):
+    """One that began with few of them ends early, and none rests while twice as many wait."""
+    client = api.another().start().client
+    client.put(M, {"preset": "text"}).ok(201)
+    slow(client, 0, 120)
+    slow(client, 1, 100)
+    wait_for(lambda: state(client)["state"] == "running", "a fit", seconds=20)
+    slow(client, 2, 150)
+    wait_for(lambda: "documents" in state(client), "the first fit", seconds=60)
+    equal(state(client)["documents"], 250, "the fit of 100 ended early")
+    wait_for(lambda: state(client)["state"] == "ready", "the fit", seconds=60)
+    took = state(client)["seconds"]
+    slow(client, 3, 400)
+    began = time.monotonic()
+    wait_for(lambda: state(client)["state"] == "running", "a fit of all", seconds=60)
+    holds(time.monotonic() - began < max(1, took), f"{time.monotonic() - began} s after a fit of {took} s")
 
 
 def explained(client, texts):

@@ -165,8 +165,9 @@ struct nb_live {
     atomic_bool is_refining;         /* ... or is under way: */
     atomic_uint refining, refinings; /* fits done, and fits in total */
     atomic_size_t refined_bytes;
-    atomic_uint_fast64_t refine_at; /* earliest time of the next fit, on nb_clock_monotonic */
-    atomic_uint_fast64_t replaced;  /* documents that were forgotten, relabelled or replaced */
+    /* The next fit begins at this time on nb_clock_monotonic, or with so many documents. */
+    atomic_uint_fast64_t refine_at, refine_from;
+    atomic_uint_fast64_t replaced; /* documents that were forgotten, relabelled or replaced */
     uint64_t changed; /* the writer's: nb_clock_monotonic of the last change of a document */
     /* The writer's: the model as it was when no map of probabilities could be fitted
      * (core/writer/recalibrate.h). */
