@@ -148,6 +148,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # Compiled in with .incbin, which -MMD does not see.
 $(BUILD)/server/api/operations.o: $(wildcard server/api/openapi.json)
 $(BUILD)/server/console/console_page.o: $(wildcard server/console/web/*)
+$(BUILD)/server/client/base/manual.o: server/client/bayesc.1
 
 $(LIBRARY): $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

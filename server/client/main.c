@@ -14,6 +14,7 @@
 #include "core/base/label.h"
 #include "server/base/version.h"
 #include "server/client/base/client.h"
+#include "server/client/base/manual.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
@@ -21,17 +22,29 @@
 
 enum { TIMEOUT_SECONDS = 60 };
 
-static const struct nb_command *const COMMANDS[] = {
-    &NB_COMMAND_TRAIN,        &NB_COMMAND_CLASSIFY,     &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
-    &NB_COMMAND_UNTRAIN,      &NB_COMMAND_MODELS,       &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
-    &NB_COMMAND_EXPORT,       &NB_COMMAND_IMPORT,       &NB_COMMAND_UNDO,    &NB_COMMAND_BACKUP,
-    &NB_COMMAND_QUARANTINE,   &NB_COMMAND_REFIT,        &NB_COMMAND_SAMPLE,  &NB_COMMAND_NETWORK,
-    &NB_COMMAND_RENAME_LABEL, &NB_COMMAND_DELETE_LABEL, &NB_COMMAND_DERIVE,  &NB_COMMAND_CLUSTER,
-    &NB_COMMAND_NODES,        &NB_COMMAND_CREATE,       &NB_COMMAND_SET,     &NB_COMMAND_SHOW,
-    &NB_COMMAND_DELETE,       &NB_COMMAND_BENCH,        &NB_COMMAND_RESTORE, &NB_COMMAND_EM,
-    &NB_COMMAND_WATCH,
+enum { GROUP_MOST = 10 };
+
+/* All commands, as --help lists them. */
+static const struct {
+    const char *title;
+    const struct nb_command *commands[GROUP_MOST]; /* those behind the last are NULL */
+} GROUPS[] = {
+    {"Teach and correct",
+     {&NB_COMMAND_TRAIN, &NB_COMMAND_UNTRAIN, &NB_COMMAND_UNDO, &NB_COMMAND_QUARANTINE}},
+    {"Ask", {&NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER, &NB_COMMAND_WATCH}},
+    {"See what a model knows, how good and how fast it is",
+     {&NB_COMMAND_STATUS, &NB_COMMAND_MODELS, &NB_COMMAND_STATS, &NB_COMMAND_EVALUATE,
+      &NB_COMMAND_BENCH}},
+    {"Make and change models and labels",
+     {&NB_COMMAND_CREATE, &NB_COMMAND_SET, &NB_COMMAND_SHOW, &NB_COMMAND_DELETE,
+      &NB_COMMAND_RENAME_LABEL, &NB_COMMAND_DELETE_LABEL, &NB_COMMAND_DERIVE, &NB_COMMAND_REFIT}},
+    {"Find topics, and labels for what has none", {&NB_COMMAND_CLUSTER, &NB_COMMAND_EM}},
+    {"Keep copies",
+     {&NB_COMMAND_EXPORT, &NB_COMMAND_IMPORT, &NB_COMMAND_BACKUP, &NB_COMMAND_RESTORE}},
+    {"Look at several nodes", {&NB_COMMAND_NODES}},
+    {"See what a model believes", {&NB_COMMAND_SAMPLE, &NB_COMMAND_NETWORK}},
 };
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+enum { COMMANDS_MOST = GROUP_MOST * sizeof GROUPS / sizeof GROUPS[0] };
 
 /* ---- environment and commands ---------------------------------------------------------------- */
 
@@ -41,11 +54,17 @@ static const char *variable(const char *name, const char *otherwise)
     return value != NULL && *value != '\0' ? value : otherwise;
 }
 
+/* Returns the command at `i`; some places in the groups are empty. */
+static const struct nb_command *command_at(size_t i)
+{
+    return GROUPS[i / GROUP_MOST].commands[i % GROUP_MOST];
+}
+
 static const struct nb_command *find_command(const char *name)
 {
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(COMMANDS[i]->name, name) == 0)
-            return COMMANDS[i];
+    for (size_t i = 0; i < COMMANDS_MOST; i++)
+        if (command_at(i) != NULL && strcmp(command_at(i)->name, name) == 0)
+            return command_at(i);
     return NULL;
 }
 
@@ -82,29 +101,40 @@ static const struct nb_command *choose_command(int argc, char **argv)
 static void complain(const char *name)
 {
     const char *near = NULL;
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (nb_near_is(nb_string_of(name), nb_string_of(COMMANDS[i]->name)))
-            near = COMMANDS[i]->name;
+    for (size_t i = 0; i < COMMANDS_MOST; i++)
+        if (command_at(i) != NULL &&
+            nb_near_is(nb_string_of(name), nb_string_of(command_at(i)->name)))
+            near = command_at(i)->name;
     if (*name == '-')
         nb_message("no command is given (bayesc --help lists them)");
-    else if (near != NULL)
-        nb_message("'%s' is not a command: did you mean %s? (bayesc --help lists them)", name,
-                   near);
     else
-        nb_message("'%s' is not a command (bayesc --help lists them)", name);
+        nb_message("'%s' is not a command%s%s%s (bayesc --help lists them)", name,
+                   near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+                   near != NULL ? "?" : "");
 }
 
-static void print_help(FILE *out)
+static int print_help(FILE *out)
 {
+    enum { SUMMARY_COLUMN = 16 };
     (void)fputs("Usage: bayesc COMMAND [OPTION]... [ARGUMENT]...\n"
-                "Trains and asks bayesd, the daemon that learns to tell texts apart.\n\n",
+                "Trains and asks bayesd, the daemon that learns to tell texts apart.\n",
                 out);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        (void)fprintf(out, "  %-13s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
-    (void)fputs(
-        "\n`bayesc COMMAND --help` tells more, `bayesc --version` prints the version.\n"
-        "The daemon is at http://127.0.0.1:8763, unless --url or BAYESC_URL names another place.\n",
-        out);
+    for (size_t i = 0; i < COMMANDS_MOST; i++) {
+        const struct nb_command *command = command_at(i);
+        if (i % GROUP_MOST == 0)
+            (void)fprintf(out, "\n%s%s:%s\n", nb_colour(out, NB_COLOUR_BOLD),
+                          GROUPS[i / GROUP_MOST].title, nb_colour(out, NB_COLOUR_PLAIN));
+        if (command == NULL)
+            continue;
+        int width = fprintf(out, "  %s", command->name);
+        nb_terminal_wrap(nb_manual_summary(command->name).text, (size_t)width, SUMMARY_COLUMN, out);
+    }
+    (void)fputs("\n`bayesc help COMMAND` tells more, `bayesc --version` prints the version.\n",
+                out);
+    nb_terminal_wrap("The daemon is at http://127.0.0.1:8763, unless --url or BAYESC_URL names "
+                     "another place.",
+                     0, 0, out);
+    return fflush(out) == 0 ? EX_OK : EX_IOERR;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -193,10 +223,17 @@ int main(int argc, char **argv)
      * still have to be passed on. */
     (void)signal(SIGPIPE, SIG_IGN);
     const char *name = argc > 1 ? argv[1] : "";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_help(stdout);
+    bool wants_help = strcmp(name, "help") == 0;
+    if (wants_help && argc > 2 && find_command(argv[2]) != NULL) {
+        nb_flags_help(find_command(argv[2]), stdout);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
+    if (wants_help && argc > 2) {
+        complain(argv[2]);
+        return EX_USAGE;
+    }
+    if (wants_help || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return print_help(stdout);
     if (strcmp(name, "--version") == 0) {
         (void)puts("bayesc " NB_PROGRAM_VERSION);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
@@ -205,7 +242,7 @@ int main(int argc, char **argv)
     if (command != NULL)
         return parse_and_run(command, argc - 1, argv + 1);
     if (*name == '\0')
-        print_help(stderr);
+        (void)print_help(stderr);
     else
         complain(name);
     return EX_USAGE;

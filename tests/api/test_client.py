@@ -27,7 +27,7 @@ VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
 COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
             "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
-            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch", "nodes")
+            "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch", "nodes", "status")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"
 SPAM = b"From: win@example.net\nTo: ben@example.org\nSubject: prize %d\nDate: today\n\ncheap pills, win a prize %d\n"
 
@@ -1518,6 +1518,12 @@ def test_help_and_mistakes(api):
         equal(sorted(short), sorted(set(short)), f"{command}: an option of one letter that stands twice means one of both")
         holds(said.startswith(f"Usage: bayesc {command} ") and ("--url URL" in said) == (command != "restore"), said)
     equal(sorted(re.findall(r"(?m)^  ([a-z-]+) ", text)), sorted(COMMANDS))
+    holds(re.search(r"(?m)^Teach and correct:\n  train  ", text), text)
+    holds(all(len(line) < 80 for line in text.splitlines()), text)
+    equal(client.run("help"), client.run("--help"))
+    equal(client.run("help", "train"), client.run("train", "--help"))
+    client.run("help", "trian", status=USAGE)
+    holds("did you mean train?" in client.said, client.said)
     holds(client.run("--version").startswith(b"bayesc "), "version")
     for arguments in ([], ["typo"], ["train", "--typo"], ["train", "-Z"], ["train", "--label"], ["models", "x"],
                       ["train", "-c", "0"], ["train", "-c", "1.5"], ["models", "--url", "ftp://x"],

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from harness import equal, holds, near, patience, wait_for
-from test_client import CANTCREAT, DATAERR, NOINPUT, USAGE, Bayesc
+from test_client import CANTCREAT, DATAERR, NOINPUT, UNAVAILABLE, USAGE, Bayesc
 
 VALGRIND = True
 
@@ -190,6 +190,30 @@ def test_watch_ends_with_its_reader(api):
         equal((process.wait(patience(60)), process.stderr.read()), (-signal.SIGPIPE, ""))
 
 
+def test_status(api):
+    """Health, the models, and what needs attention."""
+    daemon = api.another().start()
+    client = Bayesc(api, daemon.url)
+    said = client.run("status").decode()
+    equal(said, f"{daemon.url} is ready: 0 models, 0 documents\nnothing needs attention\n")
+    client.run("train", "-m", "one", "-l", "spam", stdin=b"pills")
+    client.run("create", "two")
+    client.run("train", "-m", "few", "-l", "spam", "--format", "lines", stdin=b"".join(b"pills %d\n" % i for i in range(1200)))
+    client.run("train", "-m", "few", "-l", "ham", stdin=b"lunch")
+    said = client.run("status").decode()
+    for want in ("is ready: 3 models, 1,202 documents\n", "needs attention:\n", "  one knows one label only, spam\n",
+                 "  two has no documents yet\n", "few: the label ham has 1 document; 10 of each label are a beginning"):
+        holds(want in said, (want, said))
+    got = client.json("status")
+    equal((got["status"], len(got["models"]), len(got["attention"])), ("ready", 3, 3))
+    for i in range(30):
+        client.run("create", f"user-{i}")
+    said = client.run("status").decode()
+    holds("13 other models without enough documents\n" in said and "vocabulary" not in said, said)
+    daemon.stop()
+    client.run("status", status=UNAVAILABLE)
+
+
 def test_stats_shows_settings_on_request(api):
     client, model = Bayesc(api), api.name()
     client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")
@@ -266,7 +290,7 @@ def test_delete_label_asks(api):
     client.run("delete-label", "-m", model, "spam", status=USAGE)
     holds("--yes" in client.said, client.said)
     status, said = answered(client, b"n\n", "delete-label", "-m", model, "spam")
-    holds("Forget the 1 documents of the label spam" in said and "nothing was forgotten" in said, said)
+    holds("Forget the 1 document of the label spam" in said and "nothing was forgotten" in said, said)
     equal((status, labels()["spam"]["documents"]), (DATAERR, 1))
     status, said = answered(client, b"y\n", "delete-label", "-m", model, "spam")
     equal((status, labels()["spam"]["documents"]), (0, 0), said)
@@ -281,7 +305,7 @@ def test_delete_asks(api):
     holds("--yes" in client.said, client.said)
     status, said = answered(client, b"n\n", "delete", model)
     equal(status, DATAERR)
-    holds(f"Delete the model {model} with its 1 documents for good? [y/N]" in said and "nothing was deleted" in said, said)
+    holds(f"Delete the model {model} with its 1 document for good? [y/N]" in said and "nothing was deleted" in said, said)
     equal(answered(client, b"\n", "delete", model)[0], DATAERR)
     equal(api.get(f"/v1/models/{model}").status, 200)
     status, said = answered(client, b"y\n", "delete", model)

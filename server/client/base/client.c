@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/base/client.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/string.h"
@@ -164,4 +166,66 @@ void nb_interrupt_catch(bool again_kills)
 int nb_interrupt_check(struct nb_error *error)
 {
     return was_interrupted == 0 ? 0 : nb_error_set(error, NB_STOPPING, "interrupted");
+}
+
+static int finish(FILE *out, const char *temporary, const char *name, struct nb_error *error)
+{
+    bool is_written = fflush(out) == 0 && fsync(fileno(out)) == 0;
+    int written_errno = errno;
+    if (fclose(out) != 0 || !is_written)
+        return nb_error_errno(error, is_written ? errno : written_errno, name);
+    return rename(temporary, name) == 0 ? 0 : nb_error_errno(error, errno, name);
+}
+
+int nb_write_file(const char *name, nb_write_content *content, void *user, struct nb_error *error)
+{
+    struct nb_buffer temporary = {0};
+    if (strcmp(name, "-") == 0)
+        return content(user, stdout, error);
+    if (nb_buffer_printf(&temporary, "%s.part", name) != 0)
+        return nb_error_no_memory(error);
+    FILE *out = fopen(temporary.bytes, "we");
+    int rc =
+        out != NULL ? content(user, out, error) : nb_error_errno(error, errno, temporary.bytes);
+    if (rc == 0)
+        rc = finish(out, temporary.bytes, name, error);
+    else if (out != NULL)
+        (void)fclose(out); /* the file is removed */
+    if (rc != 0 && out != NULL)
+        (void)unlink(temporary.bytes);
+    nb_buffer_deinit(&temporary);
+    return rc;
+}
+
+struct fetching {
+    FILE *out;
+    bool is_broken; /* `out` cannot be written */
+    int (*check)(void *user, const char *bytes, size_t length);
+    void *user;
+};
+
+static int take_bytes(void *user, const char *bytes, size_t length)
+{
+    struct fetching *f = user;
+    f->is_broken = fwrite(bytes, 1, length, f->out) != length;
+    if (f->is_broken)
+        return NB_IO;
+    return f->check != NULL ? f->check(f->user, bytes, length) : 0;
+}
+
+int nb_fetch(const struct nb_client *client, const char *method, const char *path, FILE *out,
+             int (*check)(void *user, const char *bytes, size_t length), void *user,
+             struct nb_error *error)
+{
+    struct fetching f = {.out = out, .check = check, .user = user};
+    struct nb_buffer reply = {0};
+    struct nb_call *call = NULL;
+    const struct nb_call_request request = {
+        .method = method, .path = path, .take = take_bytes, .user = &f};
+    int rc = nb_call_open(&client->daemon, &call, error);
+    if (rc == 0)
+        rc = nb_call_make(call, &request, &reply, error);
+    nb_call_close(&call);
+    nb_buffer_deinit(&reply);
+    return f.is_broken ? nb_error_set(error, NB_IO, "the output cannot be written") : rc;
 }

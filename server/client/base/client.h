@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
@@ -55,6 +56,22 @@ int nb_settings_put_all(json_t *settings, const char *text, struct nb_error *err
  * not UTF-8 becomes U+FFFD. Returns 0 or NB_NO_MEMORY, which may leave a part of the text in
  * `out`. */
 int nb_quote(struct nb_string text, struct nb_buffer *out);
+
+/* Writes the content to `out`. Returns 0 or a code. */
+typedef int nb_write_content(void *user, FILE *out, struct nb_error *error);
+
+/* Makes the file `name`, or replaces it, or writes to standard output if the name is "-": the
+ * content goes to NAME.part, which gets the name when it is complete and on disk. After a failure
+ * NAME is as before, and NAME.part is removed. Returns 0, what `content` returns, NB_DISK_FULL,
+ * NB_IO or NB_NO_MEMORY. */
+int nb_write_file(const char *name, nb_write_content *content, void *user, struct nb_error *error);
+
+/* Makes a request and writes the body of the reply to `out`, piece by piece; each is also given to
+ * `check`, unless that is NULL; a code other than 0 from it ends the request (NB_CALL_STOPPED).
+ * Returns 0, NB_IO, or a code of nb_call_make. */
+int nb_fetch(const struct nb_client *client, const char *method, const char *path, FILE *out,
+             int (*check)(void *user, const char *bytes, size_t length), void *user,
+             struct nb_error *error);
 
 /* For commands that must finish something before they exit: from now on Ctrl-C (SIGINT) and SIGTERM
  * are only noted. With `again_kills` only the first Ctrl-C is noted; a second Ctrl-C or SIGTERM

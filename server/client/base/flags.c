@@ -10,32 +10,23 @@
 
 #include "core/base/label.h"
 #include "core/base/string.h"
+#include "server/client/base/manual.h"
 
 #define AT(member) offsetof(struct nb_client, member)
 
 /* Flags of every command. */
 static const struct nb_flag COMMON[] = {
-    {"model", 'm', NB_FLAG_TEXT, "NAME", AT(model), 0, 0,
-     "the model (default: $BAYESC_MODEL, or mail)"},
-    {"url", 'u', NB_FLAG_TEXT, "URL", AT(daemon.url), 0, 0,
-     "address of the daemon; unix:/PATH for its Unix socket\n(default: $BAYESC_URL, or "
-     "http://127.0.0.1:8763)"},
-    {"token-file", 0, NB_FLAG_TEXT, "FILE", AT(daemon.token_file), 0, 0,
-     "file whose first line is the access token\n(default: $BAYESC_TOKEN_FILE)"},
-    {"ca-file", 0, NB_FLAG_TEXT, "FILE", AT(daemon.ca_file), 0, 0,
-     "https: authorities of the daemon's certificate\n(default: $BAYESC_CA_FILE, or those of this "
-     "machine)"},
-    {"cert", 0, NB_FLAG_TEXT, "FILE", AT(daemon.certificate), 0, 0,
-     "https: a certificate to show the daemon\n(default: $BAYESC_CERT)"},
-    {"key", 0, NB_FLAG_TEXT, "FILE", AT(daemon.key), 0, 0,
-     "https: its private key (default: $BAYESC_KEY)"},
-    {"timeout", 0, NB_FLAG_COUNT, "SECONDS", AT(daemon.timeout), 1, 86400,
-     "give up after so long without progress"},
-    {"after", 0, NB_FLAG_COUNT, "NUMBER", AT(daemon.after), 0, 9e15,
-     "of several nodes: let this one make the change of that\nnumber first (Bayesd-Number)"},
-    {"json", 0, NB_FLAG_SWITCH, NULL, AT(json), 0, 0, "print JSON"},
+    {"model", 'm', NB_FLAG_TEXT, AT(model), 0, 0},
+    {"url", 'u', NB_FLAG_TEXT, AT(daemon.url), 0, 0},
+    {"token-file", 0, NB_FLAG_TEXT, AT(daemon.token_file), 0, 0},
+    {"ca-file", 0, NB_FLAG_TEXT, AT(daemon.ca_file), 0, 0},
+    {"cert", 0, NB_FLAG_TEXT, AT(daemon.certificate), 0, 0},
+    {"key", 0, NB_FLAG_TEXT, AT(daemon.key), 0, 0},
+    {"timeout", 0, NB_FLAG_COUNT, AT(daemon.timeout), 1, 86400},
+    {"after", 0, NB_FLAG_COUNT, AT(daemon.after), 0, 9e15},
+    {"json", 0, NB_FLAG_SWITCH, AT(json), 0, 0},
 };
-enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48, HELP_COLUMN = 28 };
+enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48 };
 enum { MODEL = 0, JSON = COMMON_COUNT - 1 /* indexes in COMMON */ };
 /* What getopt_long returns for a flag: its index + LONG_FLAG for the long form, its letter for the
  * short one. HELP is the index of --help. */
@@ -133,7 +124,7 @@ static void fill_tables(const struct nb_command *command, struct getopt_tables *
     assert(total < FLAGS_MOST);
     for (size_t i = 0; i < total; i++) {
         const struct nb_flag *flag = flag_at(command, i);
-        int argument = flag->value == NULL ? no_argument : required_argument;
+        int argument = flag->type == NB_FLAG_SWITCH ? no_argument : required_argument;
         tables->longs[i] = (struct option){flag->name, argument, NULL, LONG_FLAG + (int)i};
         if (flag->letter == 0)
             continue;
@@ -159,7 +150,7 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
     if (count > command->most)
         return nb_error_set(error, NB_CLIENT_USAGE, "%s takes at most %zu argument%s",
                             command->name, command->most, command->most == 1 ? "" : "s");
-    return nb_error_set(error, NB_CLIENT_USAGE, "%s needs %s", command->name, command->arguments);
+    return nb_error_set(error, NB_CLIENT_USAGE, "it is: %s", nb_manual_usage(command->name).text);
 }
 
 /* Returns whether the first argument is the model. A setting, NAME=VALUE, is not a model. */
@@ -260,43 +251,23 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-static void print_help_text(const char *text, FILE *out)
-{
-    for (const char *line = text; *line != '\0';) {
-        int length = (int)strcspn(line, "\n");
-        (void)fprintf(out, "%.*s\n", length, line);
-        line += length;
-        if (*line == '\n')
-            (void)fprintf(out, "%*s", HELP_COLUMN, "");
-        line += *line == '\n';
-    }
-}
-
-static void print_flag(const struct nb_flag *flag, FILE *out)
-{
-    char left[64];
-    char letter[] = {'-', flag->letter, ',', ' ', '\0'};
-    int width =
-        snprintf(left, sizeof left, "  %s--%s%s%s", flag->letter != 0 ? letter : "", flag->name,
-                 flag->value != NULL ? " " : "", flag->value != NULL ? flag->value : "");
-    if (width >= HELP_COLUMN - 1)
-        (void)fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
-    else
-        (void)fprintf(out, "%-*s", HELP_COLUMN, left);
-    print_help_text(flag->help, out);
-}
-
 void nb_flags_help(const struct nb_command *command, FILE *out)
 {
-    (void)fprintf(out, "Usage: bayesc %s [OPTION]...%s%s\n%s.\n", command->name,
-                  command->arguments[0] != '\0' ? " " : "", command->arguments, command->summary);
-    if (command->details != NULL)
-        (void)fprintf(out, "\n%s", command->details);
+    bool reads_documents = false;
+    (void)fprintf(out, "Usage: %s\n", nb_manual_usage(command->name).text);
+    nb_manual_print(command->name, out);
+    for (size_t i = 0; i < command->flag_count; i++)
+        reads_documents = reads_documents || strcmp(command->flags[i].name, "columns") == 0;
+    if (reads_documents)
+        nb_manual_print("DOCUMENTS", out);
     (void)fputs("\nOptions:\n", out);
-    for (size_t i = 0; i < flag_total(command); i++)
+    for (size_t i = 0; i < flag_total(command); i++) {
+        if (i == command->flag_count && i > 0)
+            (void)fputs("\nOptions of every command:\n", out);
         if (!is_unused(command, flag_at(command, i)))
-            print_flag(flag_at(command, i), out);
-    (void)fprintf(out, "%-*sprint this text\n", HELP_COLUMN, "  -h, --help");
+            (void)nb_manual_print_option(command->name, flag_at(command, i)->name, out);
+    }
+    (void)nb_manual_print_option(command->name, "help", out);
 }
 
 /* ---- the source ------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line of bayesc. Each command has a table of the flags that it takes; parsing and
- * --help work from that table. Main thread.
+ * The command line of bayesc. Each command has a table of the flags that it takes; what they mean
+ * is said in the manual page (manual.h), from which --help is printed. Main thread.
  */
 #ifndef NB_CLIENT_FLAGS_H
 #define NB_CLIENT_FLAGS_H
@@ -32,10 +32,8 @@ struct nb_flag {
     const char *name; /* without the dashes */
     char letter;      /* the short form; 0: none */
     enum nb_flag_type type;
-    const char *value;  /* how --help names the value; NULL for a switch */
     size_t offset;      /* of the member in the options of the command */
     double least, most; /* allowed values of a count or a number */
-    const char *help;   /* without a full stop; --help indents the lines after the first */
 };
 
 /* The common flags that a command may refuse. */
@@ -50,9 +48,6 @@ struct nb_exchange;
 
 struct nb_command {
     const char *name;
-    const char *arguments; /* as the usage line shows them */
-    const char *summary;   /* a sentence without a full stop, for the list of commands */
-    const char *details;   /* the rest of --help, or NULL */
     const struct nb_flag *flags;
     size_t flag_count;
     const void *defaults; /* the options when no flag is given */
@@ -97,9 +92,7 @@ enum { NB_SOURCE_MOST = 64 /* bytes */ };
 /* clang-format off */
 /* The row of a command's table of flags; the options have a member `const char *source`. */
 #define NB_SOURCE_FLAG(type)                                                                       \
-    {"source", 0, NB_FLAG_TEXT, "NAME", offsetof(type, source), 0, 0,                              \
-     "name recorded as the source of the change, at most 64 bytes (default:\n"                      \
-     "the name of the token, or http)"}
+    {"source", 0, NB_FLAG_TEXT, offsetof(type, source), 0, 0}
 /* clang-format on */
 
 /* Returns 0 when `source` is NULL or a name that the daemon takes: 1 to 64 bytes of UTF-8 without

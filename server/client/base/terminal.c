@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/base/terminal.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/string.h"
+
+enum { COLUMNS_LEAST = 40, COLUMNS_USUAL = 80, COLUMNS_MOST = 100 };
 
 const char *nb_colour(FILE *out, enum nb_colour colour)
 {
@@ -26,6 +30,51 @@ size_t nb_terminal_width(const char *text)
     for (; *text != '\0'; text++)
         width += !nb_utf8_is_continuation((unsigned char)*text);
     return width;
+}
+
+static struct nb_shown shown_part(struct nb_string text)
+{
+    struct nb_shown shown = {""};
+    struct nb_string given = nb_utf8_cut(text, sizeof shown.text - 1);
+    const unsigned char *at = (const unsigned char *)given.bytes, *end = at + given.length;
+    for (size_t i = 0; at < end; i++) {
+        size_t control = nb_utf8_control(at, end);
+        shown.text[i] = control > 0 ? ' ' : (char)*at;
+        at += control > 0 ? control : 1;
+    }
+    return shown;
+}
+
+size_t nb_terminal_columns(FILE *out)
+{
+    struct winsize size = {0};
+    if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return COLUMNS_USUAL;
+    return size.ws_col < COLUMNS_LEAST  ? COLUMNS_LEAST
+           : size.ws_col > COLUMNS_MOST ? COLUMNS_MOST
+                                        : size.ws_col;
+}
+
+void nb_terminal_wrap(const char *text, size_t column, size_t indent, FILE *out)
+{
+    size_t columns = nb_terminal_columns(out);
+    bool is_first = true;
+    while (*(text += strspn(text, " \n")) != '\0') {
+        int bytes = (int)strcspn(text, " \n");
+        struct nb_shown word = shown_part((struct nb_string){text, (size_t)bytes});
+        size_t width = nb_terminal_width(word.text);
+        if (!is_first && column + 1 + width >= columns) {
+            (void)fputc('\n', out);
+            column = 0;
+            is_first = true;
+        }
+        size_t spaces = !is_first ? 1 : indent > column ? indent - column : 0;
+        (void)fprintf(out, "%*s%s", (int)spaces, "", word.text);
+        column += spaces + width;
+        is_first = false;
+        text += bytes;
+    }
+    (void)fputc('\n', out);
 }
 
 void nb_terminal_safe(const char *text, size_t most, struct nb_buffer *out)
@@ -50,15 +99,7 @@ void nb_terminal_safe(const char *text, size_t most, struct nb_buffer *out)
 
 struct nb_shown nb_shown(const char *text)
 {
-    struct nb_shown shown = {""};
-    struct nb_string given = nb_utf8_cut(nb_string_of(text), sizeof shown.text - 1);
-    const unsigned char *at = (const unsigned char *)given.bytes, *end = at + given.length;
-    for (size_t i = 0; at < end; i++) {
-        size_t control = nb_utf8_control(at, end);
-        shown.text[i] = control > 0 ? ' ' : (char)*at;
-        at += control > 0 ? control : 1;
-    }
-    return shown;
+    return shown_part(nb_string_of(text));
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -74,6 +115,14 @@ struct nb_figure nb_figure_of(uint64_t number)
             figure.text[at++] = ',';
         figure.text[at++] = digits[i];
     }
+    return figure;
+}
+
+struct nb_figure nb_counted(uint64_t number, const char *noun)
+{
+    struct nb_figure figure;
+    (void)snprintf(figure.text, sizeof figure.text, "%.27s %.48s%s", nb_figure_of(number).text,
+                   noun, number == 1 ? "" : "s");
     return figure;
 }
 
@@ -186,4 +235,157 @@ void nb_progress_end(struct nb_progress *progress)
     if (progress->is_shown && progress->drawn > 0)
         (void)fputs("\r\033[K", stderr);
     progress->is_shown = false;
+}
+
+void nb_table_head(struct nb_text_table *table, const char *const *names, size_t count)
+{
+    *table = (struct nb_text_table){.columns = count};
+    assert(count > 0 && count <= NB_TABLE_COLUMNS);
+    for (size_t i = 0; i < count; i++) {
+        table->is_right[i] = names[i][0] == '>';
+        nb_table_cell(table, "%s", names[i] + table->is_right[i]);
+    }
+}
+
+void nb_table_cell(struct nb_text_table *table, const char *format, ...)
+{
+    char text[512];
+    struct nb_buffer safe = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments); /* cut if it is longer */
+    va_end(arguments);
+    nb_terminal_safe(text, NB_TABLE_CELL, &safe);
+    table->is_broken = table->is_broken || safe.bytes == NULL ||
+                       nb_buffer_append(&table->cells, safe.bytes, strlen(safe.bytes) + 1) != 0;
+    table->count += !table->is_broken;
+    nb_buffer_deinit(&safe);
+}
+
+static void print_cell(const struct nb_text_table *table, size_t column, const char *text,
+                       size_t width, FILE *out)
+{
+    int space = (int)(width - nb_terminal_width(text));
+    bool is_last = column + 1 == table->columns;
+    if (table->is_right[column])
+        (void)fprintf(out, "%*s%s%s", space, "", text, is_last ? "\n" : "  ");
+    else
+        (void)fprintf(out, "%s%*s%s", text, is_last ? 0 : space, "", is_last ? "\n" : "  ");
+}
+
+void nb_table_print(const struct nb_text_table *table, FILE *out)
+{
+    size_t widths[NB_TABLE_COLUMNS] = {0};
+    const char *cell = table->cells.bytes;
+    for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1) {
+        size_t width = nb_terminal_width(cell), column = i % table->columns;
+        widths[column] = width > widths[column] ? width : widths[column];
+    }
+    cell = table->cells.bytes;
+    for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1) {
+        if (i == 0)
+            (void)fputs(nb_colour(out, NB_COLOUR_BOLD), out);
+        if (i == table->columns)
+            (void)fputs(nb_colour(out, NB_COLOUR_PLAIN), out);
+        print_cell(table, i % table->columns, cell, widths[i % table->columns], out);
+    }
+    if (table->count == table->columns)
+        (void)fputs(nb_colour(out, NB_COLOUR_PLAIN), out);
+}
+
+void nb_table_deinit(struct nb_text_table *table)
+{
+    nb_buffer_deinit(&table->cells);
+}
+
+void nb_table_rows_head(struct nb_text_table *table, const struct nb_table_column *columns,
+                        size_t count)
+{
+    const char *heads[NB_TABLE_COLUMNS];
+    assert(count > 0 && count <= NB_TABLE_COLUMNS);
+    for (size_t i = 0; i < count; i++)
+        heads[i] = columns[i].head;
+    nb_table_head(table, heads, count);
+}
+
+static void add_json(struct nb_text_table *table, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+    nb_table_cell(table, "%s", text != NULL ? text : "");
+    free(text);
+}
+
+static void add_value(struct nb_text_table *table, const struct nb_table_column *column,
+                      size_t index, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    switch (column->cell) {
+    case NB_CELL_COUNT:
+        nb_table_cell(table, "%s", nb_figure_of((uint64_t)json_integer_value(value)).text);
+        break;
+    case NB_CELL_GENERAL:
+        if (value == NULL)
+            nb_table_cell(table, "-");
+        else
+            nb_table_cell(table, "%.*g", column->digits, json_number_value(value));
+        break;
+    case NB_CELL_FIXED:
+        if (value == NULL)
+            nb_table_cell(table, "%s", "");
+        else
+            nb_table_cell(table, "%.*f", column->digits, json_number_value(value));
+        break;
+    case NB_CELL_JSON:
+        add_json(table, value);
+        break;
+    case NB_CELL_INDEX:
+        nb_table_cell(table, "%zu", index + 1);
+        break;
+    case NB_CELL_TEXT:
+    default:
+        nb_table_cell(table, "%s", text != NULL ? text : "");
+        break;
+    }
+}
+
+void nb_table_rows_add(struct nb_text_table *table, const struct nb_table_column *columns,
+                       size_t count, const char *name, size_t index, const json_t *row)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_table_column *column = &columns[i];
+        if (column->add != NULL)
+            column->add(table, name, row);
+        else if (column->member == NULL)
+            add_value(table, column, index, row);
+        else if (strcmp(column->member, "@") == 0)
+            nb_table_cell(table, "%s", name);
+        else
+            add_value(table, column, index, json_object_get(row, column->member));
+    }
+}
+
+void nb_table_rows_fill(struct nb_text_table *table, const struct nb_table_column *columns,
+                        size_t count, const json_t *rows)
+{
+    json_t *object = (json_t *)(uintptr_t)rows; /* its iterators only read it */
+    const char *name;
+    const json_t *row;
+    size_t i = 0;
+    json_object_foreach(object, name, row)
+    {
+        nb_table_rows_add(table, columns, count, name, i++, row);
+    }
+    json_array_foreach(rows, i, row)
+    {
+        nb_table_rows_add(table, columns, count, "", i, row);
+    }
+}
+
+void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows)
+{
+    struct nb_text_table table;
+    nb_table_rows_head(&table, columns, count);
+    nb_table_rows_fill(&table, columns, count, rows);
+    nb_table_print(&table, stdout);
+    nb_table_deinit(&table);
 }

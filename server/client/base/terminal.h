@@ -7,6 +7,7 @@
 #ifndef NB_SERVER_CLIENT_BASE_TERMINAL_H
 #define NB_SERVER_CLIENT_BASE_TERMINAL_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,14 @@ const char *nb_colour(FILE *out, enum nb_colour colour);
 
 /* Returns the number of columns that a text takes: one for each UTF-8 sequence. */
 size_t nb_terminal_width(const char *text);
+
+/* Returns how wide texts for people are: as the terminal, from 40 to 100 columns; 80 without one.
+ */
+size_t nb_terminal_columns(FILE *out);
+
+/* Prints the words of a text in lines of that width, which begin at column `indent`. `column` is
+ * where the first line already is. Control characters become spaces. Ends with a line feed. */
+void nb_terminal_wrap(const char *text, size_t column, size_t indent, FILE *out);
 
 /* Copies at most `most` columns of a text into `out`, which is emptied first and ends in a NUL that
  * `length` does not count. Control characters become spaces: the words of a document must not
@@ -42,11 +51,14 @@ struct nb_shown nb_shown(const char *text);
 
 /* A number as text; a struct so that it can be used within one expression. */
 struct nb_figure {
-    char text[32];
+    char text[80];
 };
 
 /* Formats 1234567 as "1,234,567". */
 struct nb_figure nb_figure_of(uint64_t number);
+
+/* Formats a count with its noun, whose plural has an s: "1 document", "1,234 documents". */
+struct nb_figure nb_counted(uint64_t number, const char *noun);
 
 /* Formats seconds as "3.2 s", "45 s", "2 min 5 s" or "1 h 4 min". */
 struct nb_figure nb_figure_of_seconds(double seconds);
@@ -83,5 +95,75 @@ void nb_progress_end(struct nb_progress *progress);
 
 /* Seconds since the start. */
 double nb_progress_seconds(const struct nb_progress *progress);
+
+/* A table for people: rows are gathered, then printed with columns as wide as their widest cell.
+ * One thread. */
+enum { NB_TABLE_COLUMNS = 20, NB_TABLE_CELL = 60 /* columns of the terminal for one cell */ };
+
+/* Private to the functions below. */
+struct nb_text_table {
+    struct nb_buffer cells; /* each ends in a NUL, row after row */
+    size_t columns;
+    size_t count; /* number of cells */
+    bool is_right[NB_TABLE_COLUMNS];
+    bool is_broken; /* memory ran out: later cells are not kept */
+};
+
+/* Sets up the table and adds its first row: `count` names of columns, at most NB_TABLE_COLUMNS. A
+ * name that begins with '>' marks a column of numbers, which is aligned to the right. */
+void nb_table_head(struct nb_text_table *table, const char *const *names, size_t count);
+
+/* Adds a cell. Control characters become spaces; a text longer than NB_TABLE_CELL is cut. */
+void nb_table_cell(struct nb_text_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void nb_table_print(const struct nb_text_table *table, FILE *out);
+void nb_table_deinit(struct nb_text_table *table);
+
+/* Prints the rows of a reply as a table for people, from a description of the columns. One
+ * thread. */
+/* How a cell shows the member of its row. */
+enum nb_table_cell_kind {
+    NB_CELL_TEXT,    /* a text; empty if it is missing */
+    NB_CELL_COUNT,   /* an integer with commas, 0 if it is missing */
+    NB_CELL_GENERAL, /* a number as "%.Ng" with N = `digits`; "-" if it is missing */
+    NB_CELL_FIXED,   /* a number as "%.Nf" with N = `digits`; empty if it is missing */
+    NB_CELL_JSON,    /* any value as JSON */
+    NB_CELL_INDEX    /* the number of the row, from 1 on */
+};
+
+struct nb_table_column {
+    const char *head;   /* as nb_table_head takes it */
+    const char *member; /* of the row; NULL: the row itself; "@": the name of the row */
+    enum nb_table_cell_kind cell;
+    int digits;
+    /* Adds a cell that no kind above can show; else NULL. */
+    void (*add)(struct nb_text_table *table, const char *name, const json_t *row);
+};
+
+/* A column whose cells show a member of the row. */
+#define NB_COLUMN(title, name, kind, places)                                                       \
+    {                                                                                              \
+        .head = (title), .member = (name), .cell = (kind), .digits = (places)                      \
+    }
+
+/* Expands an array into the two arguments of a function that takes columns: the array, its
+ * length. */
+#define NB_COLUMNS(columns) (columns), sizeof(columns) / sizeof(columns)[0]
+
+/* Sets up the table and adds the row of heads. */
+void nb_table_rows_head(struct nb_text_table *table, const struct nb_table_column *columns,
+                        size_t count);
+
+/* Adds the cells of one row. `name` is "" in an array; `index` counts from 0. */
+void nb_table_rows_add(struct nb_text_table *table, const struct nb_table_column *columns,
+                       size_t count, const char *name, size_t index, const json_t *row);
+
+/* Adds a row for each element of an array or each member of an object; none for NULL. */
+void nb_table_rows_fill(struct nb_text_table *table, const struct nb_table_column *columns,
+                        size_t count, const json_t *rows);
+
+/* Prints a table of all rows on standard output. */
+void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows);
 
 #endif

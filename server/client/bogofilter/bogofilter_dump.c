@@ -8,7 +8,7 @@
  * document at most once. Document d gets the occurrences d, d + M, d + 2M ... Each of these has a
  * cursor, which moves on by one occurrence from document to document.
  */
-#include "server/client/bogofilter/bogofilter_dump.h"
+#include "server/client/bogofilter/bogofilter.h"
 
 #include <stdlib.h>
 #include <string.h>

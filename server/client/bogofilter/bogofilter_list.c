@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/bogofilter/bogofilter_list.h"
+#include "server/client/bogofilter/bogofilter.h"
 
 #include <stdio.h>
 #include <stdlib.h>

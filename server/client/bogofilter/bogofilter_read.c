@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/bogofilter/bogofilter_read.h"
+#include "server/client/bogofilter/bogofilter.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "core/base/clock.h"
 #include "core/base/pack.h"
-#include "server/client/bogofilter/bogofilter_list.h"
+#include "server/client/bogofilter/bogofilter.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

@@ -13,50 +13,31 @@
 
 #include "core/archive/backup/format.h"
 #include "server/client/commands/commands.h"
-#include "server/client/files/write_file.h"
 
 /* ---- backup ---------------------------------------------------------------------------------- */
 
-/* The destinations of a backup that comes from the daemon. */
-struct fetching {
-    const struct nb_client *client;
-    FILE *out;
-    struct nb_backup_reader reader; /* checks the backup */
+/* Checks a backup that comes from the daemon. */
+struct checking {
+    struct nb_backup_reader reader;
     struct nb_error damage;
-    bool is_broken; /* `out` cannot be written */
 };
 
-static int take_bytes(void *user, const char *bytes, size_t length)
+static int check(void *user, const char *bytes, size_t length)
 {
-    struct fetching *f = user;
-    f->is_broken = fwrite(bytes, 1, length, f->out) != length;
-    return f->is_broken ? NB_IO : nb_backup_read(&f->reader, bytes, length, &f->damage);
-}
-
-/* Returns why the request failed or, if it succeeded, what is wrong with the backup. */
-static int result(const struct fetching *f, int rc, struct nb_error *error)
-{
-    if (f->is_broken)
-        return nb_error_set(error, NB_IO, "the output cannot be written");
-    if (f->damage.code != 0)
-        return nb_error_set(error, f->damage.code, "%s", f->damage.text);
-    return rc != 0 ? rc : nb_backup_read_end(&f->reader, error);
+    struct checking *c = user;
+    return nb_backup_read(&c->reader, bytes, length, &c->damage);
 }
 
 static int fetch(void *user, FILE *out, struct nb_error *error)
 {
-    struct fetching f = {.client = user, .out = out};
-    struct nb_buffer reply = {0};
-    struct nb_call *call = NULL;
-    const struct nb_call_request request = {
-        .method = "POST", .path = "/v1/backup", .take = take_bytes, .user = &f};
-    nb_backup_reader_init(&f.reader, NULL);
-    int rc = nb_call_open(&f.client->daemon, &call, error);
-    if (rc == 0)
-        rc = result(&f, nb_call_make(call, &request, &reply, error), error);
-    nb_call_close(&call);
-    nb_backup_reader_deinit(&f.reader);
-    nb_buffer_deinit(&reply);
+    struct checking c = {.damage = {0}};
+    nb_backup_reader_init(&c.reader, NULL);
+    int rc = nb_fetch(user, "POST", "/v1/backup", out, check, &c, error);
+    if (c.damage.code != 0)
+        rc = nb_error_set(error, c.damage.code, "%s", c.damage.text);
+    else if (rc == 0)
+        rc = nb_backup_read_end(&c.reader, error);
+    nb_backup_reader_deinit(&c.reader);
     return rc;
 }
 
@@ -97,13 +78,7 @@ static int run_backup(struct nb_client *client, const void *options, char **argu
 
 const struct nb_command NB_COMMAND_BACKUP = {
     .name = "backup",
-    .arguments = "DIR|FILE",
     .unused = NB_UNUSED_MODEL | NB_UNUSED_JSON,
-    .summary = "Writes the whole store, all models, to a file",
-    .details =
-        "The daemon goes on serving. In a directory the file is called bayesd-DATE.backup; '-' is\n"
-        "standard output. The file is FILE.part until it is complete and its checksums are right;\n"
-        "then it gets its name, which is printed. bayesc restore puts it back.\n",
     .least = 1,
     .most = 1,
     .patience = 10,
@@ -150,21 +125,7 @@ static int run_restore(struct nb_client *client, const void *user, char **argume
 
 const struct nb_command NB_COMMAND_RESTORE = {
     .name = "restore",
-    .arguments = "FILE DIR",
     .unused = NB_UNUSED_MODEL | NB_UNUSED_JSON | NB_UNUSED_DAEMON,
-    .summary = "Puts a backup into an empty data directory",
-    .details =
-        "No daemon may run on DIR. It runs bayesd --restore FILE --data DIR on this machine, "
-        "which\n"
-        "checks every count against the documents, and as the user who calls it: for the daemon's\n"
-        "own directory that is\n"
-        "\n"
-        "  sudo systemctl stop bayesd\n"
-        "  sudo -u bayesd bayesc restore bayesd-DATE.backup /var/lib/bayesd\n"
-        "  sudo systemctl start bayesd\n"
-        "\n"
-        "The exit status is that of bayesd: 0, or 1 when something differs or it failed. The file\n"
-        "tokens of the directory is not in a backup.\n",
     .least = 2,
     .most = 2,
     .run = run_restore,

@@ -184,10 +184,9 @@ static const struct bench_options DEFAULTS = {.connections = 4, .seconds = 10};
 
 static const struct nb_flag FLAGS[] = {
     NB_FILES_FLAGS(struct bench_options),
-    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct bench_options, connections), 1,
-     NB_LOAD_CONNECTIONS, "connections at the same time (default: 4)"},
-    {"seconds", 's', NB_FLAG_NUMBER, "S", offsetof(struct bench_options, seconds), 0.1, 3600,
-     "how long (default: 10)"},
+    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct bench_options, connections), 1,
+     NB_LOAD_CONNECTIONS},
+    {"seconds", 's', NB_FLAG_NUMBER, offsetof(struct bench_options, seconds), 0.1, 3600},
 };
 
 static const struct {
@@ -322,16 +321,6 @@ static int run_bench(struct nb_client *client, const void *user, char **argument
 
 const struct nb_command NB_COMMAND_BENCH = {
     .name = "bench",
-    .arguments = "[PATH]...",
-    .summary = "Measures how fast the daemon classifies documents",
-    .details =
-        "It asks the running daemon for nothing but verdicts, each document in a request of its\n"
-        "own, as mail software does, as fast as the answers come. Nothing is changed. Of more "
-        "than\n"
-        "10,000 documents it takes a random choice.\n"
-        "\n"
-        "  bayesc bench --seconds 30 --connections 16 ~/Maildir\n"
-        "\n" NB_FILES_DETAILS,
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .run = run_bench,

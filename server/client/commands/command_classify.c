@@ -13,7 +13,7 @@
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
-#include "server/client/files/write_file.h"
+#include "server/client/files/file_rows.h"
 
 /* What bayesc classify prints of a verdict beside its label and probability: the decision by a
  * threshold, the runner-up labels, and the tokens that weigh most. Main thread. */
@@ -199,17 +199,13 @@ static const struct classify_options DEFAULTS = {.connections = 2, .columns.thre
 
 static const struct nb_flag FLAGS[] = {
     NB_FILES_FLAGS(struct classify_options),
-    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct classify_options, connections), 1,
-     NB_CONNECTIONS_MOST, "connections at the same time (default: 2)"},
-    {"csv", 0, NB_FLAG_SWITCH, NULL, offsetof(struct classify_options, is_csv), 0, 0,
-     "print the rows of a table as they are, with two columns more, predicted\n"
-     "and probability, in its charset, separator and line ends"},
-    {"threshold", 0, NB_FLAG_NUMBER, "P", offsetof(struct classify_options, columns.threshold), 0,
-     1, "decide: a label that is less probable than P is unsure"},
-    {"top", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.top), 1, TOP_MOST,
-     "tell the N most probable labels, each with its probability"},
-    {"evidence", 0, NB_FLAG_COUNT, "N", offsetof(struct classify_options, columns.evidence), 1,
-     EVIDENCE_MOST, "tell the N tokens that weigh most, with their evidence"},
+    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct classify_options, connections), 1,
+     NB_CONNECTIONS_MOST},
+    {"csv", 0, NB_FLAG_SWITCH, offsetof(struct classify_options, is_csv), 0, 0},
+    {"threshold", 0, NB_FLAG_NUMBER, offsetof(struct classify_options, columns.threshold), 0, 1},
+    {"top", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.top), 1, TOP_MOST},
+    {"evidence", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.evidence), 1,
+     EVIDENCE_MOST},
 };
 
 struct output {
@@ -385,21 +381,6 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
 
 const struct nb_command NB_COMMAND_CLASSIFY = {
     .name = "classify",
-    .arguments = "[PATH]...",
-    .summary = "Prints the label and the probability of each document, in their order",
-    .details = NB_FILES_DETAILS
-    "\n"
-    "With --json each line is the daemon's verdict with the name of the document\n"
-    "added, and its id if it brought one. With --csv a table comes out as it was,\n"
-    "with two columns more; a row that was refused has them empty. A character that\n"
-    "the charset of the table does not have is a question mark in them.\n"
-    "\n"
-    "With --threshold the first word is the decision: the label, or unsure; a table\n"
-    "has it in the column decision. --top and --evidence follow the name of the\n"
-    "document; a table has the columns predicted_2, probability_2 and so on, and\n"
-    "evidence. Evidence above 0 speaks for the label, below 0 against it.\n"
-    "\n"
-    "  bayesc classify --columns text=title+body,id=ticket --csv new.csv >out.csv\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 60,

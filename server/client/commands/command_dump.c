@@ -12,10 +12,8 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/bogofilter/bogofilter_dump.h"
-#include "server/client/bogofilter/bogofilter_read.h"
+#include "server/client/bogofilter/bogofilter.h"
 #include "server/client/commands/commands.h"
-#include "server/client/files/write_file.h"
 #include "server/http/call/path.h"
 #include "tokenizer/text/text.h"
 
@@ -68,51 +66,27 @@ int nb_dump_check_end(struct nb_dump_check *check)
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
-/* The destinations of a dump that comes from the daemon. */
-struct export
+static int check(void *user, const char *bytes, size_t length)
 {
-    FILE *out;
-    struct nb_dump_check check;
-    bool is_broken; /* `out` cannot be written */
-};
-
-static int take_bytes(void *user, const char *bytes, size_t length)
-{
-    struct export *e = user;
-    e->is_broken = fwrite(bytes, 1, length, e->out) != length;
-    return e->is_broken ? NB_IO : nb_dump_check_add(&e->check, bytes, length);
-}
-
-/* Returns why the request failed or, if it succeeded, what is wrong with the dump. */
-static int result(struct export *e, int rc, struct nb_error *error)
-{
-    if (e->is_broken)
-        return nb_error_set(error, NB_IO, "the output cannot be written");
-    if (rc != 0 && rc != NB_CALL_STOPPED)
-        return rc;
-    rc = nb_dump_check_end(&e->check);
-    return rc == 0
-               ? 0
-               : nb_error_set(error, rc, "the daemon's dump is not whole: %s", e->check.error.text);
+    return nb_dump_check_add(user, bytes, length);
 }
 
 static int fetch(void *user, FILE *out, struct nb_error *error)
 {
     const struct nb_client *client = user;
-    struct nb_buffer path = {0}, reply = {0};
-    struct nb_call *call = NULL;
-    struct export e = {.out = out};
-    int rc = nb_dump_check_init(&e.check);
+    struct nb_buffer path = {0};
+    struct nb_dump_check dump;
+    int rc = nb_dump_check_init(&dump);
     if (rc == 0)
         rc = nb_path_model(&path, client->model, "/export");
-    rc = rc == 0 ? nb_call_open(&client->daemon, &call, error) : nb_error_no_memory(error);
-    const struct nb_call_request request = {
-        .method = "GET", .path = path.bytes, .take = take_bytes, .user = &e};
-    if (rc == 0)
-        rc = result(&e, nb_call_make(call, &request, &reply, error), error);
-    nb_call_close(&call);
-    nb_dump_check_deinit(&e.check);
-    nb_buffer_deinit(&reply);
+    rc = rc == 0 ? nb_fetch(client, "GET", path.bytes, out, check, &dump, error)
+                 : nb_error_no_memory(error);
+    if (rc == 0 || rc == NB_CALL_STOPPED) {
+        rc = nb_dump_check_end(&dump);
+        if (rc != 0)
+            (void)nb_error_set(error, rc, "the daemon's dump is not whole: %s", dump.error.text);
+    }
+    nb_dump_check_deinit(&dump);
     nb_buffer_deinit(&path);
     return rc;
 }
@@ -126,12 +100,7 @@ static int run_export(struct nb_client *client, const void *options, char **argu
 
 const struct nb_command NB_COMMAND_EXPORT = {
     .name = "export",
-    .arguments = "[FILE]",
     .unused = NB_UNUSED_JSON,
-    .summary = "Writes a whole model to a file or standard output",
-    .details =
-        "The file is NDJSON. It is FILE.part until it is complete and its totals are checked;\n"
-        "then it gets its name.\n",
     .most = 1,
     .patience = 60,
     .run = run_export,
@@ -148,11 +117,8 @@ struct import_options {
 static const struct import_options DEFAULTS = {.format = "auto"};
 
 static const struct nb_flag FLAGS[] = {
-    {"format", 0, NB_FLAG_TEXT, "FORMAT", offsetof(struct import_options, format), 0, 0,
-     "bayesd: what export writes; bogofilter: what bogoutil -d\nwrites (default: auto, which "
-     "looks at the first byte)"},
-    {"replace", 0, NB_FLAG_SWITCH, NULL, offsetof(struct import_options, is_replacing), 0, 0,
-     "replace the model if it exists"},
+    {"format", 0, NB_FLAG_TEXT, offsetof(struct import_options, format), 0, 0},
+    {"replace", 0, NB_FLAG_SWITCH, offsetof(struct import_options, is_replacing), 0, 0},
     NB_SOURCE_FLAG(struct import_options),
 };
 
@@ -420,19 +386,6 @@ static int run_import(struct nb_client *client, const void *user, char **argumen
 
 const struct nb_command NB_COMMAND_IMPORT = {
     .name = "import",
-    .arguments = "[FILE]",
-    .summary = "Makes a model from what export or bogofilter has written",
-    .details =
-        "A model that export has written gives the same scores to the last bit and goes on\n"
-        "learning. A dump that is cut off or does not fit its own totals is refused. A file whose\n"
-        "name ends in .zst or .gz is sent as it is, and the daemon unpacks it.\n"
-        "\n"
-        "A word list of bogofilter is given as text: bogoutil -d wordlist.db | bayesc import. "
-        "Each\n"
-        "message that it counts becomes a document, bogofilter:spam:1 and so on, which can be\n"
-        "untrained; each word is in as many of them as bogofilter counted. Words of the body,\n"
-        "Subject and Received are taken; what is left out is listed. SpamAssassin and rspamd keep\n"
-        "hashes of words, which cannot be imported: train from the mails instead.\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = 1,
     .patience = 60,

@@ -13,7 +13,6 @@
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/evaluate/labelled_corpus.h"
-#include "server/client/evaluate/plot.h"
 #include "server/client/evaluate/trial.h"
 #include "server/http/call/path.h"
 
@@ -34,27 +33,17 @@ static const struct evaluate_options DEFAULTS = {.seed = UINT64_MAX};
 #define AT(member) offsetof(struct evaluate_options, member)
 
 static const struct nb_flag FLAGS[] = {
-    {"online", 0, NB_FLAG_SWITCH, NULL, AT(is_online), 0, 0,
-     "test each document, then train it (the default)"},
-    {"split", 0, NB_FLAG_NUMBER, "SHARE", AT(split), 0.01, 0.99,
-     "train this share of the documents, test the others"},
-    {"folds", 0, NB_FLAG_COUNT, "K", AT(folds), 2, 100,
-     "cross-validation: K times, train all but every K-th and test these"},
-    {"parts", 0, NB_FLAG_SWITCH, NULL, AT(is_by_part), 0, 0,
-     "the third column of an index tells what to train and what to test"},
-    {"in-order", 0, NB_FLAG_SWITCH, NULL, AT(is_in_order), 0, 0,
-     "take documents in the order in which they are read, not shuffled"},
-    {"seed", 0, NB_FLAG_COUNT, "N", AT(seed), 0, 9007199254740992.0,
-     "seed of the shuffling (default: 1)"},
-    {"set", 0, NB_FLAG_LIST, "NAME=VALUE", AT(settings), 0, 0,
-     "a setting of the model; may be repeated"},
-    {"variant", 0, NB_FLAG_LIST, "'NAME=VALUE ...'", AT(variants), 0, 0,
-     "settings of one column of the table; repeat it for more columns"},
-    {"positive", 0, NB_FLAG_TEXT, "LABEL", AT(positive), 0, 0,
-     "the label that is judged against all others (default: spam, or the last\nby name)"},
-    {"roc", 0, NB_FLAG_TEXT, "FILE", AT(roc), 0, 0, "draw the ROC curve (SVG)"},
-    {"reliability", 0, NB_FLAG_TEXT, "FILE", AT(reliability), 0, 0,
-     "draw the reliability diagram (SVG)"},
+    {"online", 0, NB_FLAG_SWITCH, AT(is_online), 0, 0},
+    {"split", 0, NB_FLAG_NUMBER, AT(split), 0.01, 0.99},
+    {"folds", 0, NB_FLAG_COUNT, AT(folds), 2, 100},
+    {"parts", 0, NB_FLAG_SWITCH, AT(is_by_part), 0, 0},
+    {"in-order", 0, NB_FLAG_SWITCH, AT(is_in_order), 0, 0},
+    {"seed", 0, NB_FLAG_COUNT, AT(seed), 0, 9007199254740992.0},
+    {"set", 0, NB_FLAG_LIST, AT(settings), 0, 0},
+    {"variant", 0, NB_FLAG_LIST, AT(variants), 0, 0},
+    {"positive", 0, NB_FLAG_TEXT, AT(positive), 0, 0},
+    {"roc", 0, NB_FLAG_TEXT, AT(roc), 0, 0},
+    {"reliability", 0, NB_FLAG_TEXT, AT(reliability), 0, 0},
     NB_FILES_LABEL_FLAGS(struct evaluate_options),
     NB_FILES_FLAGS(struct evaluate_options),
 };
@@ -85,7 +74,7 @@ static void fill_report(const json_t *reply, struct nb_report *report,
         if (i == NB_REPORT_MOST)
             break;
         if (json_is_integer(size))
-            (void)snprintf(names[i], sizeof names[i], "last %s",
+            (void)snprintf(names[i], sizeof names[i], "last %.27s",
                            nb_figure_of((uint64_t)json_integer_value(size)).text);
         else
             (void)snprintf(names[i], sizeof names[i], "all");
@@ -377,27 +366,6 @@ static int run_evaluate(struct nb_client *client, const void *user, char **argum
 
 const struct nb_command NB_COMMAND_EVALUATE = {
     .name = "evaluate",
-    .arguments = "[[LABEL=]PATH]...",
-    .summary = "Measures how good verdicts are",
-    .details =
-        "Without a PATH: the verdicts that the model gave on documents before it learned them.\n"
-        "With labelled documents and --model: the verdicts that this model gives on them now; it\n"
-        "stays as it is. Documents that it has learned are judged too well.\n"
-        "With labelled documents alone, or --variant: the verdicts of a new model, which is\n"
-        "deleted afterwards; no other model is changed. --model is then the one for which the\n"
-        "command at the end is written.\n"
-        "\n"
-        "With more than two labels, accuracy and macro-F1 come first; figures of one label "
-        "against\n"
-        "all others are shown with --positive. Of several variants the best is named at the end,\n"
-        "with the command that gives its settings to the model.\n"
-        "\n"
-        "  bayesc evaluate --model mail --roc roc.svg\n"
-        "  bayesc evaluate --model mail spam=new-spam ham=new-ham\n"
-        "  bayesc evaluate spam=spam ham=ham --variant decision=stacked --variant decision=bayes\n"
-        "  bayesc evaluate --format index --in-order trec/full/index\n"
-        "  bayesc evaluate --by-folder --folds 10 newsgroups\n"
-        "\n" NB_FILES_DETAILS,
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 60,

@@ -7,7 +7,6 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 
@@ -19,8 +18,7 @@ struct explain_options {
 static const struct explain_options DEFAULTS = {.tokens = 20};
 
 static const struct nb_flag FLAGS[] = {
-    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct explain_options, tokens), 1, 10000,
-     "number of tokens (default: 20)"},
+    {"tokens", 'n', NB_FLAG_COUNT, offsetof(struct explain_options, tokens), 1, 10000},
     NB_FILES_FLAGS(struct explain_options),
 };
 
@@ -167,10 +165,6 @@ static int run_explain(struct nb_client *client, const void *user, char **argume
 
 const struct nb_command NB_COMMAND_EXPLAIN = {
     .name = "explain",
-    .arguments = "[PATH]...",
-    .summary = "Shows the tokens that weigh most in a document",
-    .details = "Evidence is what a token adds to ln(P(winner) / P(runner-up)); over all tokens and "
-               "the prior\nit sums to exactly that.\n\n" NB_FILES_DETAILS,
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 60,

@@ -9,18 +9,157 @@
  * be read or written at all, the exit status says so and the caller keeps its own copy.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/key.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/filter_away.h"
 #include "server/client/commands/mail_status.h"
 #include "server/client/files/files.h"
 #include "server/http/call/call.h"
 #include "server/http/call/path.h"
+
+/* ---- a daemon that hangs --------------------------------------------------------------------- */
+
+/* Remembers between runs that the daemon hangs, so that not every mail waits for it: the circuit
+ * breaker of server/http/call/call.h with its state in a file. The file is in a folder of the
+ * user's own: $XDG_RUNTIME_DIR, /run/user/UID, or bayesc-UID in $TMPDIR or /tmp. A folder is not
+ * used if it belongs to another user, is writable by others, or is a symbolic link; without a
+ * folder the daemon is always asked. The modification time of the file is that of the last request
+ * that failed slowly; the process that holds a lock on the file makes the probe. */
+struct away {
+    uint64_t pause;   /* seconds; 0: nothing is remembered */
+    int folder, file; /* descriptors; -1: none. `file` is open for the probe only */
+    char name[40];
+};
+
+enum { PATH_BYTES = 512 };
+
+/* Opens the folder if it is the user's own. Returns a descriptor or -1. */
+static int open_own(const char *path)
+{
+    struct stat status;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
+        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return folder;
+    if (folder >= 0)
+        (void)close(folder); /* was only checked */
+    return -1;
+}
+
+/* In a folder that all users may write to, makes a folder for this user alone, unless it exists.
+ * open_own then checks its owner. */
+static int open_made(const char *base)
+{
+    char path[PATH_BYTES];
+    int length = snprintf(path, sizeof path, "%s/bayesc-%ld", base, (long)geteuid());
+    if (length < 0 || (size_t)length >= sizeof path)
+        return -1;
+    (void)mkdir(path, 0700);
+    return open_own(path);
+}
+
+static int open_folder(void)
+{
+    char path[64];
+    const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
+    int folder = runtime != NULL && runtime[0] == '/' ? open_own(runtime) : -1;
+    (void)snprintf(path, sizeof path, "/run/user/%ld", (long)geteuid());
+    if (folder < 0)
+        folder = open_own(path);
+    if (folder < 0)
+        folder = open_made(temporary != NULL && temporary[0] == '/' ? temporary : "/tmp");
+    return folder;
+}
+
+static void close_file(struct away *away)
+{
+    if (away->file >= 0)
+        (void)close(away->file); /* the lock goes with it */
+    away->file = -1;
+}
+
+/* Returns whether the pause since the time of the file is over. A time in the future counts as
+ * over. */
+static bool is_over(const struct stat *status, uint64_t pause)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+    time_t age = now.tv_sec - status->st_mtime;
+    return age < 0 || (uint64_t)age >= pause;
+}
+
+/* Returns whether this process may ask: there is no file, or the pause is over and no other process
+ * probes. */
+static bool may_ask(struct away *away)
+{
+    struct stat status;
+    away->file = openat(away->folder, away->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (away->file < 0)
+        return true;
+    bool has_lock = flock(away->file, LOCK_EX | LOCK_NB) == 0;
+    /* Checked under the lock: another probe may just have ended, and removed or renewed the
+     * file. */
+    if (fstat(away->file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink == 0)
+        return true;
+    if (has_lock && is_over(&status, away->pause))
+        return true;
+    close_file(away);
+    return false;
+}
+
+static void renew(const struct away *away)
+{
+    int file = openat(away->folder, away->name,
+                      O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (file < 0)
+        return; /* without the file the next mail also waits */
+    (void)futimens(file, NULL);
+    (void)close(file);
+}
+
+/* ---- the breaker ----------------------------------------------------------------------------- */
+
+/* Returns whether the daemon at `url` may be asked. away_end must follow in any case. */
+static bool away_begin(struct away *away, const char *url, uint64_t pause)
+{
+    static const unsigned char NO_SECRET[NB_KEY_BYTES] = {0};
+    struct nb_key key;
+    *away = (struct away){.pause = pause, .folder = -1, .file = -1};
+    if (pause == 0)
+        return true;
+    nb_key_restore(&key, NO_SECRET);
+    (void)snprintf(away->name, sizeof away->name, "bayesc-away-%016llx",
+                   (unsigned long long)nb_key_hash(&key, url, strlen(url)));
+    away->folder = open_folder();
+    return away->folder < 0 || may_ask(away);
+}
+
+/* Reports that a request that took `ns` has ended, with a reply or without one. */
+static void away_end(struct away *away, bool has_asked, bool has_reply, uint64_t ns)
+{
+    bool is_slow = !has_reply && ns >= NB_BREAKER_SLOW;
+    if (away->folder >= 0 && has_asked && is_slow)
+        renew(away);
+    /* A reply closes the breaker, and so does a probe that fails at once. */
+    if (away->folder >= 0 && has_asked && !is_slow && (has_reply || away->file >= 0))
+        (void)unlinkat(away->folder, away->name, 0); /* usually the file does not exist */
+    close_file(away);
+    if (away->folder >= 0)
+        (void)close(away->folder);
+    away->folder = -1;
+}
 
 /* Standard input and output are read and written with read(2) and write(2), not stdio: nothing is
  * held back in a buffer when the program ends. */
@@ -103,31 +242,17 @@ static const struct filter_options DEFAULTS = {
 #define AT(member) offsetof(struct filter_options, member)
 
 static const struct nb_flag FLAGS[] = {
-    {"header", 0, NB_FLAG_LIST, "'NAME: TEXT'", AT(fields.all), 0, 0,
-     "add this header too; in TEXT %s is the status, %p its probability,\n"
-     "%P the probability of spam, %m the model, %y YES or NO, %% a %;\nmay be repeated"},
-    {"spam-header", 0, NB_FLAG_LIST, "'NAME: TEXT'", AT(fields.spam), 0, 0,
-     "the same for spam only; may be repeated"},
-    {"status-header", 0, NB_FLAG_TEXT, "NAME", AT(fields.name), 0, 0,
-     "name of the header with the status, instead of X-Bayes-Status"},
-    {"spam-from", 0, NB_FLAG_NUMBER, "P", AT(thresholds.spam_from), 0, 1,
-     "spam from this probability of spam on (default: when it wins)"},
-    {"ham-to", 0, NB_FLAG_NUMBER, "P", AT(thresholds.ham_to), 0, 1,
-     "unsure above this probability of spam (default: nothing is unsure)"},
-    {"positive", 0, NB_FLAG_TEXT, "LABEL", AT(thresholds.positive), 0, 0,
-     "the label that means spam (default: spam)"},
-    {"pause", 0, NB_FLAG_COUNT, "SECONDS", AT(pause), 0, NB_BREAKER_PAUSE_MOST,
-     "when the daemon did not answer a mail in time, do not ask it for so\n"
-     "long (default: 5; 0: wait with each mail)"},
-    {"bogofilter", 'e', NB_FLAG_SWITCH, NULL, AT(is_bogofilter), 0, 0,
-     "exit status 0 for spam, 1 for ham, 2 for unsure, 3 without a verdict"},
-    {"tempfail", 0, NB_FLAG_SWITCH, NULL, AT(is_tempfail), 0, 0,
-     "exit status 75 without a verdict, so that a mail server tries again"},
-    {"remember", 0, NB_FLAG_SWITCH, NULL, AT(is_remembered), 0, 0,
-     "the model keeps the verdict, if it has a history (bayesc watch)"},
-    {"quiet", 'q', NB_FLAG_SWITCH, NULL, AT(is_quiet), 0, 0,
-     "no line on standard error when there is no verdict; for programs that\n"
-     "take such a line for a failure"},
+    {"header", 0, NB_FLAG_LIST, AT(fields.all), 0, 0},
+    {"spam-header", 0, NB_FLAG_LIST, AT(fields.spam), 0, 0},
+    {"status-header", 0, NB_FLAG_TEXT, AT(fields.name), 0, 0},
+    {"spam-from", 0, NB_FLAG_NUMBER, AT(thresholds.spam_from), 0, 1},
+    {"ham-to", 0, NB_FLAG_NUMBER, AT(thresholds.ham_to), 0, 1},
+    {"positive", 0, NB_FLAG_TEXT, AT(thresholds.positive), 0, 0},
+    {"pause", 0, NB_FLAG_COUNT, AT(pause), 0, NB_BREAKER_PAUSE_MOST},
+    {"bogofilter", 'e', NB_FLAG_SWITCH, AT(is_bogofilter), 0, 0},
+    {"tempfail", 0, NB_FLAG_SWITCH, AT(is_tempfail), 0, 0},
+    {"remember", 0, NB_FLAG_SWITCH, AT(is_remembered), 0, 0},
+    {"quiet", 'q', NB_FLAG_SWITCH, AT(is_quiet), 0, 0},
 };
 
 struct filter {
@@ -166,14 +291,14 @@ static int give_up(struct filter *f, const char *reason)
 static int ask_daemon(const struct filter *f, const struct nb_call_request *request,
                       json_t **verdict, struct nb_error *error)
 {
-    struct nb_away away;
-    bool may_ask = nb_away_begin(&away, f->client->daemon.url, f->options->pause);
+    struct away away;
+    bool may_ask = away_begin(&away, f->client->daemon.url, f->options->pause);
     uint64_t start = nb_clock_monotonic();
     int rc = may_ask ? nb_call_once(&f->client->daemon, request, verdict, error)
                      : nb_error_set(error, NB_CALL_UNREACHABLE,
                                     "the daemon did not answer other mails in time, so it is not "
                                     "asked");
-    nb_away_end(&away, may_ask, rc != NB_CALL_UNREACHABLE, nb_clock_monotonic() - start);
+    away_end(&away, may_ask, rc != NB_CALL_UNREACHABLE, nb_clock_monotonic() - start);
     return rc;
 }
 
@@ -310,21 +435,6 @@ static int run_filter(struct nb_client *client, const void *options, char **argu
 
 const struct nb_command NB_COMMAND_FILTER = {
     .name = "filter",
-    .arguments = "<MAIL >MAIL",
-    .summary = "Passes a mail on, with the verdict in a header",
-    .details =
-        "The mail comes out byte for byte, with one line more at its top:\n"
-        "\n"
-        "  X-Bayes-Status: spam, probability=0.9981, model=mail\n"
-        "\n"
-        "The status is the most probable label, or unsure. The probability is that of the status;\n"
-        "beside unsure it is that of spam. Headers of the same names in the mail are removed,\n"
-        "also without a verdict: a sender could have forged them.\n"
-        "Without a verdict (the daemon cannot be reached, takes longer than --timeout, 10\n"
-        "seconds, did so with another mail within --pause, 5 seconds, or refuses) nothing is\n"
-        "added, and a line on standard error tells why, unless --quiet is given. The exit status\n"
-        "is then 0, or 75 with --tempfail, or 3 with --bogofilter. It is also 75 when the options\n"
-        "cannot be read, and 74 when the mail cannot be read or written.\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .deadline = DEADLINE_SECONDS,
     .run = run_filter,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc models, delete, derive, refit and em: models as a whole.
+ * bayesc models, status, delete, derive, refit and em: models as a whole.
  */
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 
@@ -63,20 +64,12 @@ static const struct nb_table_column MODEL_COLUMNS[] = {
     {.head = "labels", .add = add_labels},
 };
 
-static int take_models(void *models, json_t *page, struct nb_error *error)
-{
-    return json_array_extend(models, json_object_get(page, "models")) == 0
-               ? 0
-               : nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no models");
-}
-
 static int run_models(struct nb_client *client, const void *options, char **arguments, size_t count,
                       struct nb_error *error)
 {
     const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
     json_t *models = json_array(), *all = json_pack("{s:o}", "models", models);
-    int rc = all != NULL ? nb_exchange_pages(&LISTING, &asked, take_models, models, error)
-                         : nb_error_no_memory(error);
+    int rc = nb_exchange_all(&LISTING, &asked, "models", models, error);
     if (rc == 0 && client->json)
         rc = nb_answer_print(all, error);
     else if (rc == 0)
@@ -87,11 +80,168 @@ static int run_models(struct nb_client *client, const void *options, char **argu
 
 const struct nb_command NB_COMMAND_MODELS = {
     .name = "models",
-    .arguments = "",
     .unused = NB_UNUSED_MODEL,
-    .summary = "Lists the models",
     .patience = 10,
     .run = run_models,
+};
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+enum {
+    FEW = 10,             /* documents of a label; below that verdicts mean little */
+    SHOWN_MOST = 20,      /* models and remarks */
+    ROOM_LEAST = 64 << 20 /* bytes of a disk that is nearly full */
+};
+
+struct attention {
+    json_t *remarks; /* owned: texts */
+    size_t untaught; /* models that lack documents beyond those that are named */
+};
+
+static void remark(struct attention *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void remark(struct attention *a, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    struct nb_shown shown = nb_shown(text);
+    (void)json_array_append_new(a->remarks, json_string(shown.text));
+}
+
+/* Remarks on a model that lacks documents. */
+static void look_at_model(struct attention *a, const json_t *model)
+{
+    const char *name = nb_answer_text(model, "name"), *label, *rare = NULL, *only = NULL;
+    const json_t *counts;
+    size_t labels = 0;
+    uint64_t least = FEW;
+    json_object_foreach(json_object_get(model, "labels"), label, counts)
+    {
+        uint64_t documents = nb_answer_number(counts, "documents");
+        if (documents == 0)
+            continue;
+        labels++;
+        only = label;
+        rare = documents < least ? label : rare;
+        least = documents < least ? documents : least;
+    }
+    if (json_object_get(model, "state") != NULL) {
+        remark(a, "%s is %s: %s", name, nb_answer_text(model, "state"),
+               nb_answer_text(model, "reason"));
+    } else if (labels >= 2 && rare == NULL) {
+        return;
+    } else if (json_array_size(a->remarks) >= SHOWN_MOST) {
+        a->untaught++;
+    } else if (labels == 0) {
+        remark(a, "%s has no documents yet", name);
+    } else if (labels == 1) {
+        remark(a, "%s knows one label only, %s", name, only);
+    } else {
+        remark(a, "%s: the label %s has %s; %d of each label are a beginning", name, rare,
+               nb_counted(least, "document").text, FEW);
+    }
+}
+
+/* Returns a figure of the daemon's metrics; below 0: it is not there. */
+static double metric(const struct nb_buffer *text, const char *name)
+{
+    char line[64];
+    int length = snprintf(line, sizeof line, "\n%s ", name);
+    const char *at =
+        text->length > 0 ? memmem(text->bytes, text->length, line, (size_t)length) : NULL;
+    return at != NULL ? strtod(at + length, NULL) : -1;
+}
+
+/* Remarks on the disk. A token for some models may not read the metrics. */
+static void look_at_disk(struct attention *a, const struct nb_client *client)
+{
+    const struct nb_call_request request = {.method = "GET", .path = "/metrics"};
+    struct nb_buffer text = {0};
+    struct nb_call *call = NULL;
+    struct nb_error ignored;
+    if (nb_call_open(&client->daemon, &call, &ignored) == 0 &&
+        nb_call_make(call, &request, &text, &ignored) == 0 && nb_buffer_append(&text, "", 1) == 0) {
+        double failures = metric(&text, "bayesd_commit_failures_total");
+        double left = metric(&text, "bayesd_disk_free_bytes");
+        if (failures > 0)
+            remark(a, "%s to the disk failed since the start: is it full?",
+                   nb_counted((uint64_t)failures, "write").text);
+        if (left >= 0 && left < ROOM_LEAST)
+            remark(a, "%.0f MB are free on the disk of the models: a full disk stops learning",
+                   left / 1e6);
+    }
+    nb_call_close(&call);
+    nb_buffer_deinit(&text);
+}
+
+static void print_status(const struct nb_client *client, const json_t *models,
+                         const struct attention *a)
+{
+    size_t i;
+    const json_t *row;
+    uint64_t documents = 0;
+    json_array_foreach(models, i, row)
+    {
+        documents += nb_answer_number(row, "documents");
+    }
+    (void)printf("%s is ready: %s", nb_shown(client->daemon.url).text,
+                 nb_counted(json_array_size(models), "model").text);
+    (void)printf(", %s\n", nb_counted(documents, "document").text);
+    if (i > 0 && i <= SHOWN_MOST)
+        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models);
+    (void)puts(json_array_size(a->remarks) > 0 ? "needs attention:" : "nothing needs attention");
+    json_array_foreach(a->remarks, i, row)
+    {
+        (void)fputs("  ", stdout);
+        nb_terminal_wrap(json_string_value(row), 2, 2, stdout);
+    }
+    if (a->untaught > 0)
+        (void)printf("  %s without enough documents\n",
+                     nb_counted(a->untaught, "other model").text);
+}
+
+static int run_status(struct nb_client *client, const void *options, char **arguments, size_t count,
+                      struct nb_error *error)
+{
+    static const struct nb_exchange READY = {.method = "GET", .path = "/readyz"};
+    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
+    struct attention a = {.remarks = json_array()};
+    json_t *models = json_array(), *ready = NULL, *all;
+    const json_t *row;
+    size_t i;
+    int rc = nb_exchange_ask(&READY, &asked, &ready, error);
+    if (rc == 0)
+        rc = nb_exchange_all(&LISTING, &asked, "models", models, error);
+    if (rc == 0 && *nb_answer_text(ready, "warning") != '\0')
+        remark(&a, "%s", nb_answer_text(ready, "warning"));
+    if (rc == 0)
+        look_at_disk(&a, client);
+    json_array_foreach(models, i, row)
+    {
+        look_at_model(&a, row);
+    }
+    all =
+        json_pack("{s:s*, s:O, s:O}", "status", json_string_value(json_object_get(ready, "status")),
+                  "models", models, "attention", a.remarks);
+    if (rc == 0 && client->json)
+        rc = all != NULL ? nb_answer_print(all, error) : nb_error_no_memory(error);
+    else if (rc == 0)
+        print_status(client, models, &a);
+    json_decref(all);
+    json_decref(ready);
+    json_decref(models);
+    json_decref(a.remarks);
+    return rc;
+}
+
+const struct nb_command NB_COMMAND_STATUS = {
+    .name = "status",
+    .unused = NB_UNUSED_MODEL,
+    .run = run_status,
 };
 
 /* ---- delete ---------------------------------------------------------------------------------- */
@@ -104,8 +254,7 @@ struct delete_options {
 static const struct delete_options DELETE_DEFAULTS = {.source = NULL};
 
 static const struct nb_flag DELETE_FLAGS[] = {
-    {"yes", 'y', NB_FLAG_SWITCH, NULL, offsetof(struct delete_options, is_sure), 0, 0,
-     "do not ask"},
+    {"yes", 'y', NB_FLAG_SWITCH, offsetof(struct delete_options, is_sure), 0, 0},
     NB_SOURCE_FLAG(struct delete_options),
 };
 
@@ -115,25 +264,15 @@ static int confirm(const struct nb_exchange_input *asked, struct nb_error *error
     const struct nb_client *client = asked->client;
     const struct delete_options *options = asked->options;
     json_t *row = NULL;
-    struct nb_error ignored;
-    if (options->is_sure)
-        return 0;
-    if (!nb_ask_is_possible())
-        return nb_error_set(error, NB_CLIENT_USAGE,
-                            "a model is deleted for good: say so with --yes, or call this on a "
-                            "terminal");
-    int rc = nb_answer_get(client, "", &row, &ignored);
-    if (rc == NB_NOT_FOUND) {
-        *error = ignored;
+    bool asks = !options->is_sure && nb_ask_is_possible();
+    int rc = asks ? nb_answer_get(client, "", &row, error) : 0;
+    if (rc == NB_NOT_FOUND)
         return rc;
-    }
-    uint64_t documents = nb_answer_number(row, "documents");
+    struct nb_figure documents = nb_counted(nb_answer_number(row, "documents"), "document");
     json_decref(row);
-    bool is_sure = rc == 0
-                       ? nb_ask("Delete the model %s with its %s documents for good?",
-                                client->model, nb_figure_of(documents).text)
-                       : nb_ask("Delete the model %s for good? (%s)", client->model, ignored.text);
-    return is_sure ? 0 : nb_error_set(error, NB_INVALID, "nothing was deleted");
+    return nb_exchange_confirm(options->is_sure, "a model is deleted for good", "deleted", error,
+                               "Delete the model %s with its %s for good?", client->model,
+                               rc == 0 ? documents.text : "documents, which cannot be read,");
 }
 
 static const struct nb_exchange DELETING = {
@@ -146,13 +285,7 @@ static const struct nb_exchange DELETING = {
 
 const struct nb_command NB_COMMAND_DELETE = {
     .name = "delete",
-    .arguments = "MODEL",
     .model_from = 1,
-    .summary = "Deletes a model and all that it has learned",
-    .details =
-        "It asks first, unless --yes is given. Nothing brings the model back: bayesc export keeps\n"
-        "it. A model that is the parent of another one is not deleted. It needs a token of the\n"
-        "role admin.\n",
     NB_COMMAND_FLAGS(DELETE_FLAGS, DELETE_DEFAULTS),
     .least = 1,
     .most = 1,
@@ -169,8 +302,7 @@ struct derive_options {
 static const struct derive_options DERIVE_DEFAULTS = {.strength = 0};
 
 static const struct nb_flag DERIVE_FLAGS[] = {
-    {"strength", 's', NB_FLAG_COUNT, "N", offsetof(struct derive_options, strength), 1, 1e9,
-     "what OLD knows weighs as N documents at most (default: as all that it has)"},
+    {"strength", 's', NB_FLAG_COUNT, offsetof(struct derive_options, strength), 1, 1e9},
 };
 
 static void print_derived(const struct nb_exchange_input *asked, json_t *row)
@@ -190,14 +322,7 @@ static const struct nb_exchange DERIVING = {
 
 const struct nb_command NB_COMMAND_DERIVE = {
     .name = "derive",
-    .arguments = "OLD NEW",
     .unused = NB_UNUSED_MODEL,
-    .summary = "Makes a model that begins with what another one knows",
-    .details =
-        "What OLD has learned until now becomes the prior of NEW. Later changes of OLD do not\n"
-        "reach NEW, and OLD can be deleted. With --strength NEW begins without documents, and its\n"
-        "parent is a frozen copy of OLD, the model NEW.prior. The smaller N is, the sooner NEW's\n"
-        "own documents outweigh the parent.\n",
     NB_COMMAND_FLAGS(DERIVE_FLAGS, DERIVE_DEFAULTS),
     .least = 2,
     .most = 2,
@@ -215,12 +340,7 @@ static const struct nb_exchange REFITTING = {
 
 const struct nb_command NB_COMMAND_REFIT = {
     .name = "refit",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Fits the weights of a stacked model again, to its current documents",
-    .details =
-        "A refit removes what forgotten documents left in the weights. The daemon does it by\n"
-        "itself when many documents were forgotten or relabelled, or when a setting has changed.\n",
     .most = 1,
     .patience = 3600,
     .exchange = &REFITTING,
@@ -234,8 +354,7 @@ struct em_options {
 static const struct em_options EM_DEFAULTS = {.show = false};
 
 static const struct nb_flag EM_FLAGS[] = {
-    {"show", 0, NB_FLAG_SWITCH, NULL, offsetof(struct em_options, show), 0, 0,
-     "shows what was found before, and finds nothing"},
+    {"show", 0, NB_FLAG_SWITCH, offsetof(struct em_options, show), 0, 0},
 };
 
 static void print_loss(const json_t *reply, const char *name)
@@ -298,13 +417,7 @@ static int run_em(struct nb_client *client, const void *user, char **arguments, 
 
 const struct nb_command NB_COMMAND_EM = {
     .name = "em",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Finds what documents without a label give a model",
-    .details =
-        "EM finds which labels they may have. Their weight is that of the setting\n"
-        "unlabelled_weight, or the one with which documents that are left out are predicted best,\n"
-        "or 0. The daemon does it by itself as documents come and go.\n",
     NB_COMMAND_FLAGS(EM_FLAGS, EM_DEFAULTS),
     .most = 1,
     .patience = 3600,
@@ -330,20 +443,17 @@ static const struct label_options LABEL_DEFAULTS = {.part = PART};
 
 /* clang-format off */
 #define COMMON_FLAGS                                                                               \
-    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct label_options, by), 0, 0,                      \
-     "name recorded with the change (default: the name of the token, or http)"},                   \
-    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_quiet), 0, 0,           \
-     "no summary"}
+    {"by", 0, NB_FLAG_TEXT, offsetof(struct label_options, by), 0, 0},                   \
+    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct label_options, is_quiet), 0, 0}
 /* clang-format on */
 
 static const struct nb_flag RENAME_FLAGS[] = {
-    {"merge", 0, NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_merged), 0, 0,
-     "there is a label NAME: its documents and those of LABEL become one"},
+    {"merge", 0, NB_FLAG_SWITCH, offsetof(struct label_options, is_merged), 0, 0},
     COMMON_FLAGS,
 };
 
 static const struct nb_flag DELETE_LABEL_FLAGS[] = {
-    {"yes", 'y', NB_FLAG_SWITCH, NULL, offsetof(struct label_options, is_sure), 0, 0, "do not ask"},
+    {"yes", 'y', NB_FLAG_SWITCH, offsetof(struct label_options, is_sure), 0, 0},
     COMMON_FLAGS,
 };
 
@@ -381,25 +491,17 @@ static const struct nb_exchange RENAMING = {
 static int confirm_label(const struct nb_exchange_input *asked, struct nb_error *error)
 {
     const struct label_options *options = asked->options;
-    const struct nb_client *client = asked->client;
-    const char *label = asked->arguments[0];
     json_t *row = NULL;
-    if (options->is_sure || options->next > 0) /* the person was asked before the first part */
-        return 0;
-    if (!nb_ask_is_possible())
-        return nb_error_set(error, NB_CLIENT_USAGE,
-                            "documents are forgotten for good: say so with --yes, or call this on "
-                            "a terminal");
-    int rc = nb_answer_get(client, "", &row, error);
-    if (rc != 0)
-        return rc;
-    const json_t *known = json_object_get(json_object_get(row, "labels"), label);
-    bool is_sure =
-        known == NULL || nb_ask("Forget the %s documents of the label %s of the model %s for good?",
-                                nb_figure_of(nb_answer_number(known, "documents")).text,
-                                nb_shown(label).text, nb_shown(client->model).text);
+    bool is_sure = options->is_sure || options->next > 0; /* asked before the first part */
+    int rc = !is_sure && nb_ask_is_possible() ? nb_answer_get(asked->client, "", &row, error) : 0;
+    const json_t *known = json_object_get(json_object_get(row, "labels"), asked->arguments[0]);
+    if (rc == 0 && (row == NULL || known != NULL))
+        rc = nb_exchange_confirm(is_sure, "documents are forgotten for good", "forgotten", error,
+                                 "Forget the %s of the label %s of the model %s for good?",
+                                 nb_counted(nb_answer_number(known, "documents"), "document").text,
+                                 asked->arguments[0], asked->client->model);
     json_decref(row);
-    return is_sure ? 0 : nb_error_set(error, NB_INVALID, "nothing was forgotten");
+    return rc;
 }
 
 static const struct nb_exchange DELETING_LABEL = {
@@ -441,13 +543,7 @@ static int run_delete(struct nb_client *client, const void *user, char **argumen
 
 const struct nb_command NB_COMMAND_RENAME_LABEL = {
     .name = "rename-label",
-    .arguments = "[MODEL] LABEL NAME",
     .model_from = 3,
-    .summary = "Gives a label of a model another name",
-    .details =
-        "Its documents and counts stay. Another label must not have the name, unless --merge is\n"
-        "given: then the documents of LABEL become its own, each as if it were trained with it,\n"
-        "and LABEL stays without documents. It needs a token of the role admin.\n",
     NB_COMMAND_FLAGS(RENAME_FLAGS, LABEL_DEFAULTS),
     .least = RENAMED,
     .most = RENAMED + 1,
@@ -457,14 +553,7 @@ const struct nb_command NB_COMMAND_RENAME_LABEL = {
 
 const struct nb_command NB_COMMAND_DELETE_LABEL = {
     .name = "delete-label",
-    .arguments = "[MODEL] LABEL",
     .model_from = 2,
-    .summary = "Forgets all documents of a label",
-    .details =
-        "It asks first, unless --yes is given. The model is then as if they had never been\n"
-        "learned; the label stays without documents.\n"
-        "What was cut off is finished by the same command. It needs a token of the role admin.\n"
-        "Nothing brings the documents back: bayesc export keeps the model as it is.\n",
     NB_COMMAND_FLAGS(DELETE_LABEL_FLAGS, LABEL_DEFAULTS),
     .least = DELETED,
     .most = DELETED + 1,

@@ -11,10 +11,8 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
-#include "server/client/files/write_file.h"
 #include "server/http/call/path.h"
 
 struct network_options {
@@ -33,16 +31,11 @@ static const struct network_options DEFAULTS = {
     .alpha = .01, .prior = 1, .separators = SEPARATORS_DEFAULT};
 
 static const struct nb_flag FLAGS[] = {
-    {"of", 'o', NB_FLAG_LIST, "NODE", offsetof(struct network_options, of), 0, 0,
-     "query: a node whose probabilities are wanted; may be repeated (default: all)"},
-    {"given", 'g', NB_FLAG_LIST, "NODE=STATE", offsetof(struct network_options, given), 0, 0,
-     "query: what is known; independent: NODE alone; may be repeated"},
-    {"alpha", 'a', NB_FLAG_NUMBER, "P", offsetof(struct network_options, alpha), 1e-12, 1,
-     "learn, from: share of independent pairs that a test joins by mistake (default: .01)"},
-    {"separators", 0, NB_FLAG_COUNT, "N", offsetof(struct network_options, separators), 0, 256,
-     "learn, from: most nodes of a set that separates two (default: any number)"},
-    {"prior", 'p', NB_FLAG_NUMBER, "N", offsetof(struct network_options, prior), 0, 1e6,
-     "learn, from: added to each count of the tables (default: 1)"},
+    {"of", 'o', NB_FLAG_LIST, offsetof(struct network_options, of), 0, 0},
+    {"given", 'g', NB_FLAG_LIST, offsetof(struct network_options, given), 0, 0},
+    {"alpha", 'a', NB_FLAG_NUMBER, offsetof(struct network_options, alpha), 1e-12, 1},
+    {"separators", 0, NB_FLAG_COUNT, offsetof(struct network_options, separators), 0, 256},
+    {"prior", 'p', NB_FLAG_NUMBER, offsetof(struct network_options, prior), 0, 1e6},
     NB_SOURCE_FLAG(struct network_options),
 };
 
@@ -320,19 +313,11 @@ struct picture {
 static int fetch_picture(void *user, FILE *out, struct nb_error *error)
 {
     const struct picture *p = user;
-    struct nb_buffer path = {0}, reply = {0};
-    struct nb_call *call = NULL;
+    struct nb_buffer path = {0};
     int rc = nb_path_network(&path, p->network, "") == 0 &&
                      nb_path_query(&path, "format", p->format) == 0
-                 ? nb_call_open(&p->client->daemon, &call, error)
+                 ? nb_fetch(p->client, "GET", path.bytes, out, NULL, NULL, error)
                  : nb_error_no_memory(error);
-    const struct nb_call_request request = {.method = "GET", .path = path.bytes};
-    if (rc == 0)
-        rc = nb_call_make(call, &request, &reply, error);
-    if (rc == 0 && fwrite(reply.bytes, 1, reply.length, out) != reply.length)
-        rc = nb_error_set(error, NB_IO, "the output cannot be written");
-    nb_call_close(&call);
-    nb_buffer_deinit(&reply);
     nb_buffer_deinit(&path);
     return rc;
 }
@@ -420,22 +405,6 @@ static int run_network(struct nb_client *client, const void *user, char **argume
 const struct nb_command NB_COMMAND_NETWORK = {
     .unused = NB_UNUSED_MODEL,
     .name = "network",
-    .arguments =
-        "list|put|show|query|independent|learn|from|dot|svg|delete [NETWORK] [ARGUMENT]...",
-    .summary = "Keeps, shows, learns and asks Bayes nets",
-    .details =
-        "list                           the networks that there are\n"
-        "put NETWORK FILE               keeps a network of nodes, parents and tables, in JSON\n"
-        "show NETWORK                   prints it, in JSON\n"
-        "query NETWORK                  probabilities of nodes, given what is known\n"
-        "independent NETWORK NODE NODE  whether two nodes are independent, given others\n"
-        "learn NETWORK FILE             learns it from rows: .csv, .ndjson, else JSON\n"
-        "from NETWORK MODEL [FIELD]...  learns it from a model's documents: their categories and\n"
-        "                               their label\n"
-        "dot, svg NETWORK [FILE]        draws it: for Graphviz, or as a picture\n"
-        "delete NETWORK                 deletes it\n"
-        "\n"
-        "FILE may be - for standard input or output.\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .least = 1,
     .most = 3 + FIELDS_MOST,

@@ -11,7 +11,6 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 
 enum {
@@ -301,18 +300,7 @@ static int run_nodes(struct nb_client *client, const void *user, char **argument
 
 const struct nb_command NB_COMMAND_NODES = {
     .name = "nodes",
-    .arguments = "status|check [URL]...",
     .unused = NB_UNUSED_MODEL,
-    .summary = "Looks at several nodes that share what they learn",
-    .details =
-        "status [URL]     shows how far each node has come ([nodes]), as the one at the URL, or "
-        "at\n"
-        "                 --url, has heard. It fails when that does not answer or must not learn,\n"
-        "                 when a node says nothing, and when one has not learned the same\n"
-        "check [URL]...   compares what they have learned at one number; of one URL, or of --url,\n"
-        "                 those that tell their own ([nodes] url). It fails when two differ (65),\n"
-        "                 when one does not answer (69), and when one does not come to the\n"
-        "                 number, or changes go on all the time (75)\n",
     .least = 1,
     .most = NODES_MOST + 1,
     .run = run_nodes,

@@ -8,7 +8,6 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/evaluate/evaluation_report.h"
@@ -22,14 +21,10 @@ struct quarantine_options {
 static const struct quarantine_options DEFAULTS = {.all = false};
 
 static const struct nb_flag FLAGS[] = {
-    {"source", 0, NB_FLAG_TEXT, "NAME", offsetof(struct quarantine_options, source), 0, 0,
-     "apply, drop: what this source has sent"},
-    {"until", 0, NB_FLAG_TEXT, "TIME", offsetof(struct quarantine_options, until), 0, 0,
-     "apply, drop: what came until this time; a list\nshows the time it is of"},
-    {"id", 'i', NB_FLAG_LIST, "ID", offsetof(struct quarantine_options, ids), 0, 0,
-     "apply, drop: the id of a document; may be repeated"},
-    {"all", 0, NB_FLAG_SWITCH, NULL, offsetof(struct quarantine_options, all), 0, 0,
-     "apply, drop: everything"},
+    {"source", 0, NB_FLAG_TEXT, offsetof(struct quarantine_options, source), 0, 0},
+    {"until", 0, NB_FLAG_TEXT, offsetof(struct quarantine_options, until), 0, 0},
+    {"id", 'i', NB_FLAG_LIST, offsetof(struct quarantine_options, ids), 0, 0},
+    {"all", 0, NB_FLAG_SWITCH, offsetof(struct quarantine_options, all), 0, 0},
 };
 
 /* ---- list ------------------------------------------------------------------------------------ */
@@ -167,13 +162,6 @@ static int run_quarantine(struct nb_client *client, const void *user, char **arg
 
 const struct nb_command NB_COMMAND_QUARANTINE = {
     .name = "quarantine",
-    .arguments = "[list|effect|apply|drop]",
-    .summary = "Shows, applies or drops what sources without trust have sent",
-    .details =
-        "list shows what waits, with the verdict that the model gives it now. effect sums that up\n"
-        "for each source, and shows the evaluation with and without it. apply learns it, drop\n"
-        "deletes it: what has this source, came until this time and has one of these ids, as far\n"
-        "as they are given, or --all.\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = 1,
     .patience = 60,
@@ -194,20 +182,13 @@ struct undo_options {
 static const struct undo_options UNDO_DEFAULTS = {.dry_run = false};
 
 static const struct nb_flag UNDO_FLAGS[] = {
-    {"source", 0, NB_FLAG_TEXT, "NAME", offsetof(struct undo_options, source), 0, 0,
-     "what this source has changed"},
-    {"from", 0, NB_FLAG_TEXT, "TIME", offsetof(struct undo_options, from), 0, 0,
-     "what was changed from this time on: 2026-05-01, or 2026-05-01T12:00:00Z"},
-    {"to", 0, NB_FLAG_TEXT, "TIME", offsetof(struct undo_options, to), 0, 0,
-     "what was changed before this time"},
-    {"id", 'i', NB_FLAG_LIST, "ID", offsetof(struct undo_options, ids), 0, 0,
-     "the id of a document; may be repeated"},
-    {"dry-run", 'n', NB_FLAG_SWITCH, NULL, offsetof(struct undo_options, dry_run), 0, 0,
-     "change nothing; show what would be taken back, and the evaluation without it"},
-    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct undo_options, by), 0, 0,
-     "name recorded with the undo (default: the name of the token, or http)"},
-    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct undo_options, is_quiet), 0, 0,
-     "no progress bar and no summary"},
+    {"source", 0, NB_FLAG_TEXT, offsetof(struct undo_options, source), 0, 0},
+    {"from", 0, NB_FLAG_TEXT, offsetof(struct undo_options, from), 0, 0},
+    {"to", 0, NB_FLAG_TEXT, offsetof(struct undo_options, to), 0, 0},
+    {"id", 'i', NB_FLAG_LIST, offsetof(struct undo_options, ids), 0, 0},
+    {"dry-run", 'n', NB_FLAG_SWITCH, offsetof(struct undo_options, dry_run), 0, 0},
+    {"by", 0, NB_FLAG_TEXT, offsetof(struct undo_options, by), 0, 0},
+    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct undo_options, is_quiet), 0, 0},
 };
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -322,14 +303,6 @@ static int run_undo(struct nb_client *client, const void *user, char **arguments
 
 const struct nb_command NB_COMMAND_UNDO = {
     .name = "undo",
-    .arguments = "",
-    .summary = "Takes back what was learned from a source, in a span of time, or of some ids",
-    .details =
-        "A document is taken back when its newest change is of this source, in this span of time,\n"
-        "and has one of these ids, as far as they are given; one of them must be. It is then as "
-        "it\n"
-        "was before, or forgotten when it was not known before. --dry-run says how many documents\n"
-        "that are. An undo that was cut off is finished by the same command.\n",
     NB_COMMAND_FLAGS(UNDO_FLAGS, UNDO_DEFAULTS),
     .patience = 300,
     .run = run_undo,

@@ -7,7 +7,6 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 
@@ -20,18 +19,12 @@ struct sample_options {
 static const struct sample_options DEFAULTS = {.length = 50, .temperature = 1, .interval = 0.95};
 
 static const struct nb_flag FLAGS[] = {
-    {"label", 'l', NB_FLAG_TEXT, "LABEL", offsetof(struct sample_options, label), 0, 0,
-     "the label of the document; needed"},
-    {"length", 'n', NB_FLAG_COUNT, "N", offsetof(struct sample_options, length), 0, 1e7,
-     "number of words (default: 50)"},
-    {"seed", 's', NB_FLAG_COUNT, "N", offsetof(struct sample_options, seed), 0, 9e15,
-     "another number gives another document (default: 0)"},
-    {"temperature", 't', NB_FLAG_NUMBER, "T", offsetof(struct sample_options, temperature), 0.05,
-     100, "less than 1 prefers frequent words, more makes all alike (default: 1)"},
-    {"estimates", 'e', NB_FLAG_COUNT, "N", offsetof(struct sample_options, estimates), 0, 1e7,
-     "instead of a document: the N most probable words, and their probabilities"},
-    {"interval", 0, NB_FLAG_NUMBER, "P", offsetof(struct sample_options, interval), 1e-6, 0.999999,
-     "with --estimates: the probability of the intervals (default: 0.95)"},
+    {"label", 'l', NB_FLAG_TEXT, offsetof(struct sample_options, label), 0, 0},
+    {"length", 'n', NB_FLAG_COUNT, offsetof(struct sample_options, length), 0, 1e7},
+    {"seed", 's', NB_FLAG_COUNT, offsetof(struct sample_options, seed), 0, 9e15},
+    {"temperature", 't', NB_FLAG_NUMBER, offsetof(struct sample_options, temperature), 0.05, 100},
+    {"estimates", 'e', NB_FLAG_COUNT, offsetof(struct sample_options, estimates), 0, 1e7},
+    {"interval", 0, NB_FLAG_NUMBER, offsetof(struct sample_options, interval), 1e-6, 0.999999},
 };
 
 /* Prints a number, a category, or a set with its members in one line. */
@@ -204,16 +197,7 @@ static int run_sample(struct nb_client *client, const void *user, char **argumen
 
 const struct nb_command NB_COMMAND_SAMPLE = {
     .name = "sample",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Draws a document of a label from a model",
-    .details =
-        "Its words are independent of each other, as naive Bayes takes them to be, and as "
-        "frequent\n"
-        "as in the documents of the label. Values of fields follow, a line for each. The same\n"
-        "seed gives the same document as long as the model learns nothing. --estimates shows the\n"
-        "probabilities of the label, its words and its values, with the intervals in which they\n"
-        "are believed to lie.\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = 1,
     .patience = 10,
@@ -230,20 +214,13 @@ struct cluster_options {
 static const struct cluster_options CLUSTER_DEFAULTS = {.restarts = 8, .seed = 1};
 
 static const struct nb_flag CLUSTER_FLAGS[] = {
-    {"clusters", 'k', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, clusters), 1, 200,
-     "how many (default: as many as have the least BIC)"},
-    {"restarts", 'r', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, restarts), 1, 100,
-     "random starts, of which the likeliest end counts (default: 8)"},
-    {"seed", 's', NB_FLAG_COUNT, "N", offsetof(struct cluster_options, seed), 0, 9e15,
-     "another number gives other starts (default: 1)"},
-    {"all", 'a', NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, all), 0, 0,
-     "documents with a label, too"},
-    {"members", 0, NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, members), 0, 0,
-     "instead of the words: the number of the cluster and the id of each document, by lines"},
-    {"apply", 0, NB_FLAG_SWITCH, NULL, offsetof(struct cluster_options, apply), 0, 0,
-     "gives the documents labels, cluster-1 and so on, which rename-label renames"},
-    {"by", 0, NB_FLAG_TEXT, "NAME", offsetof(struct cluster_options, by), 0, 0,
-     "with --apply: name recorded with the change (default: the name of the token, or http)"},
+    {"clusters", 'k', NB_FLAG_COUNT, offsetof(struct cluster_options, clusters), 1, 200},
+    {"restarts", 'r', NB_FLAG_COUNT, offsetof(struct cluster_options, restarts), 1, 100},
+    {"seed", 's', NB_FLAG_COUNT, offsetof(struct cluster_options, seed), 0, 9e15},
+    {"all", 'a', NB_FLAG_SWITCH, offsetof(struct cluster_options, all), 0, 0},
+    {"members", 0, NB_FLAG_SWITCH, offsetof(struct cluster_options, members), 0, 0},
+    {"apply", 0, NB_FLAG_SWITCH, offsetof(struct cluster_options, apply), 0, 0},
+    {"by", 0, NB_FLAG_TEXT, offsetof(struct cluster_options, by), 0, 0},
 };
 
 enum { CELL = 160 };
@@ -364,14 +341,7 @@ static const struct nb_exchange CLUSTERING = {
 
 const struct nb_command NB_COMMAND_CLUSTER = {
     .name = "cluster",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Finds topics of documents without a label",
-    .details =
-        "A mixture over the words that documents have, their categories and their numbers. Each\n"
-        "topic is told by its most telling words and values, and mean and deviation of numbers.\n"
-        "The same seed gives the same topics.\n"
-        "Nothing is changed, unless --apply gives each document a label.\n",
     NB_COMMAND_FLAGS(CLUSTER_FLAGS, CLUSTER_DEFAULTS),
     .most = 1,
     .patience = 600,

@@ -8,7 +8,6 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/http/call/path.h"
@@ -23,10 +22,8 @@ struct create_options {
 static const struct create_options DEFAULTS = {.preset = NULL};
 
 static const struct nb_flag CREATE_FLAGS[] = {
-    {"preset", 'p', NB_FLAG_TEXT, "PRESET", offsetof(struct create_options, preset), 0, 0,
-     "text (the default), mail (raw mails) or book (the textbook to the\nletter)"},
-    {"set", 0, NB_FLAG_LIST, "NAME=VALUE", offsetof(struct create_options, settings), 0, 0,
-     "a setting of the model; may be repeated"},
+    {"preset", 'p', NB_FLAG_TEXT, offsetof(struct create_options, preset), 0, 0},
+    {"set", 0, NB_FLAG_LIST, offsetof(struct create_options, settings), 0, 0},
     NB_SOURCE_FLAG(struct create_options),
 };
 
@@ -141,15 +138,7 @@ static int run_set(struct nb_client *client, const void *user, char **arguments,
 
 const struct nb_command NB_COMMAND_CREATE = {
     .name = "create",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Makes a model with settings",
-    .details =
-        "Without it the first document makes a model, with the preset mail if that is a mail, and\n"
-        "text if not. It is refused when there is a model of this name.\n"
-        "\n"
-        "  bayesc create tickets --preset text --set max_age=31536000\n"
-        "  bayesc create tickets --set 'fields={\"price\":\"number\"}'\n",
     NB_COMMAND_FLAGS(CREATE_FLAGS, DEFAULTS),
     .most = 1,
     .patience = 60,
@@ -158,16 +147,8 @@ const struct nb_command NB_COMMAND_CREATE = {
 
 const struct nb_command NB_COMMAND_SET = {
     .name = "set",
-    .arguments = "[MODEL] NAME=VALUE...",
     .model_from = 1,
     .takes_settings = true,
-    .summary = "Changes settings of a model",
-    .details =
-        "NAME= alone gives a setting its default. The others stay, unless preset changes: then\n"
-        "those that are not named become what the new preset says. `bayesc show` lists the\n"
-        "settings and says what one means.\n"
-        "\n"
-        "  bayesc set mail near_duplicates=3 max_age=31536000\n",
     NB_COMMAND_FLAGS(SET_FLAGS, DEFAULTS),
     .least = 1,
     .most = SIZE_MAX,
@@ -255,13 +236,7 @@ static int run_show(struct nb_client *client, const void *user, char **arguments
 
 const struct nb_command NB_COMMAND_SHOW = {
     .name = "show",
-    .arguments = "[MODEL [SETTING]...]",
     .model_from = 1,
-    .summary = "Shows the settings of a model, or says what some of them mean",
-    .details = "`bayesc set` changes them.\n"
-               "\n"
-               "  bayesc show mail\n"
-               "  bayesc show mail near_duplicates max_age\n",
     .most = SIZE_MAX,
     .patience = 10,
     .run = run_show,
@@ -277,10 +252,8 @@ struct stats_options {
 static const struct stats_options STATS_DEFAULTS = {.tokens = 10};
 
 static const struct nb_flag STATS_FLAGS[] = {
-    {"tokens", 'n', NB_FLAG_COUNT, "N", offsetof(struct stats_options, tokens), 0, 10000,
-     "number of the most telling tokens of each label (default: 10)"},
-    {"settings", 's', NB_FLAG_SWITCH, NULL, offsetof(struct stats_options, has_settings), 0, 0,
-     "the settings, too"},
+    {"tokens", 'n', NB_FLAG_COUNT, offsetof(struct stats_options, tokens), 0, 10000},
+    {"settings", 's', NB_FLAG_SWITCH, offsetof(struct stats_options, has_settings), 0, 0},
 };
 
 static const struct nb_table_column LABEL_COLUMNS[] = {
@@ -387,9 +360,7 @@ static int run_stats(struct nb_client *client, const void *user, char **argument
 
 const struct nb_command NB_COMMAND_STATS = {
     .name = "stats",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Shows a model's counts and most telling tokens",
     NB_COMMAND_FLAGS(STATS_FLAGS, STATS_DEFAULTS),
     .most = 1,
     .patience = 10,

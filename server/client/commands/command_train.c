@@ -27,21 +27,13 @@ static const struct nb_flag FLAGS[] = {
     NB_FILES_LABEL_FLAGS(struct train_options),
     NB_FILES_FLAGS(struct train_options),
     NB_SOURCE_FLAG(struct train_options),
-    {"attached", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_attached), 0, 0,
-     "learn the mails that are attached to these (message/rfc822, .eml), and\n"
-     "not these themselves: for mail that users forward; one without an\n"
-     "attached mail is told and not learned"},
-    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct train_options, connections), 1,
-     NB_CONNECTIONS_MOST, "connections at the same time; 1 keeps the order (default: 4)"},
-    {"in-order", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_in_order), 0, 0,
-     "send documents in the order in which they are read"},
-    {"new-label", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_new_label), 0, 0,
-     "a label that the model has not may be nearly the same as one that it has"},
-    {"unlabelled", 0, NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_unlabelled), 0, 0,
-     "store documents that have no label of their own without one; one that\n"
-     "has got a label since loses it"},
-    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct train_options, is_quiet), 0, 0,
-     "no progress bar and no summary"},
+    {"attached", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_attached), 0, 0},
+    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct train_options, connections), 1,
+     NB_CONNECTIONS_MOST},
+    {"in-order", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_in_order), 0, 0},
+    {"new-label", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_new_label), 0, 0},
+    {"unlabelled", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_unlabelled), 0, 0},
+    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct train_options, is_quiet), 0, 0},
 };
 
 /* Statuses of a receipt, and their names for people. Those from RARE on are only printed if they
@@ -192,29 +184,6 @@ static int run_train(struct nb_client *client, const void *user, char **argument
 
 const struct nb_command NB_COMMAND_TRAIN = {
     .name = "train",
-    .arguments = "[[LABEL=]PATH]...",
-    .summary = "Learns labelled documents",
-    .details = NB_FILES_DETAILS
-    "\nThe same command may be run again, also after Ctrl-C: documents that are learned already\n"
-    "cost little.\n"
-    "Without a PATH one document, or an mbox, is read from standard input.\n"
-    "\n"
-    "A label that is new and nearly the same as another one of the model (spma) is asked about;\n"
-    "where there is no terminal it is refused if the model has 100 documents, unless --new-label\n"
-    "is given.\n"
-    "\n"
-    "Name spam and ham in one command if possible: documents of several labels are sent in a\n"
-    "mixed order, which teaches a model of mails better how sure it may be. Until they are sent\n"
-    "they are kept in a file in $TMPDIR; --in-order needs no such file.\n"
-    "\n"
-    "With --unlabelled documents are stored whose label is not known: em and cluster read them,\n"
-    "and a label comes later, by the id.\n"
-    "\n"
-    "  bayesc train spam=junk.mbox ham=inbox.mbox\n"
-    "  bayesc train --label ham --folder Junk=spam --recursive ~/Maildir\n"
-    "  bayesc train --model sms messages.csv\n"
-    "  bayesc train --unlabelled archive.mbox\n"
-    "  bayesc train --label spam --attached - < forwarded.eml\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = SIZE_MAX,
     .patience = 300,
@@ -233,14 +202,12 @@ struct untrain_options {
 static const struct untrain_options UNTRAIN_DEFAULTS = {.connections = 4};
 
 static const struct nb_flag UNTRAIN_FLAGS[] = {
-    {"id", 'i', NB_FLAG_LIST, "ID", offsetof(struct untrain_options, ids), 0, 0,
-     "the id of a document, instead of the document; may be repeated"},
+    {"id", 'i', NB_FLAG_LIST, offsetof(struct untrain_options, ids), 0, 0},
     NB_SOURCE_FLAG(struct untrain_options),
     NB_FILES_FLAGS(struct untrain_options),
-    {"connections", 'c', NB_FLAG_COUNT, "N", offsetof(struct untrain_options, connections), 1,
-     NB_CONNECTIONS_MOST, "connections at the same time (default: 4)"},
-    {"quiet", 'q', NB_FLAG_SWITCH, NULL, offsetof(struct untrain_options, is_quiet), 0, 0,
-     "no progress bar and no summary"},
+    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct untrain_options, connections), 1,
+     NB_CONNECTIONS_MOST},
+    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct untrain_options, is_quiet), 0, 0},
 };
 
 struct untrain_tally {
@@ -361,10 +328,6 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
 
 const struct nb_command NB_COMMAND_UNTRAIN = {
     .name = "untrain",
-    .arguments = "[PATH]...",
-    .summary = "Removes documents, so that the model is as if it had never learned them",
-    .details = NB_FILES_DETAILS
-    "\nThe exit status is 66 when the model does not know one of the documents.\n",
     NB_COMMAND_FLAGS(UNTRAIN_FLAGS, UNTRAIN_DEFAULTS),
     .most = SIZE_MAX,
     .patience = 300,

@@ -26,14 +26,10 @@ struct watch_options {
 static const struct watch_options DEFAULTS = {.lines = 10, .interval = 1};
 
 static const struct nb_flag FLAGS[] = {
-    {"lines", 'n', NB_FLAG_COUNT, "N", offsetof(struct watch_options, lines), 0, 1000,
-     "begin with the last N verdicts (default: 10)"},
-    {"interval", 'i', NB_FLAG_NUMBER, "SECONDS", offsetof(struct watch_options, interval), 0.1,
-     3600, "ask so often (default: 1)"},
-    {"verdict", 0, NB_FLAG_TEXT, "LABEL", offsetof(struct watch_options, verdict), 0, 0,
-     "this verdict alone"},
-    {"contains", 0, NB_FLAG_TEXT, "TEXT", offsetof(struct watch_options, contains), 0, 0,
-     "where the id, Message-ID or Subject has this text"},
+    {"lines", 'n', NB_FLAG_COUNT, offsetof(struct watch_options, lines), 0, 1000},
+    {"interval", 'i', NB_FLAG_NUMBER, offsetof(struct watch_options, interval), 0.1, 3600},
+    {"verdict", 0, NB_FLAG_TEXT, offsetof(struct watch_options, verdict), 0, 0},
+    {"contains", 0, NB_FLAG_TEXT, offsetof(struct watch_options, contains), 0, 0},
 };
 
 struct watch {
@@ -61,13 +57,6 @@ static const struct nb_exchange HISTORY = {
               {"contains", NB_FLAG_TEXT, offsetof(struct question, contains), false}},
 };
 
-static int take_rows(void *rows, json_t *page, struct nb_error *error)
-{
-    return json_array_extend(rows, json_object_get(page, "history")) == 0
-               ? 0
-               : nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no verdicts");
-}
-
 /* Gets all rows since the newest known one, newest first; at the beginning one page with as many
  * rows as the user wants. *rows is owned by the caller. */
 static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct nb_error *error)
@@ -82,11 +71,11 @@ static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct 
         .client = w->client, .options = &question, .call = w->call};
     *rows = json_array();
     if (!is_first)
-        return nb_exchange_pages(&HISTORY, &asked, take_rows, *rows, error);
+        return nb_exchange_all(&HISTORY, &asked, "history", *rows, error);
     json_t *page = NULL;
     int rc = nb_exchange_ask(&HISTORY, &asked, &page, error);
-    if (rc == 0)
-        rc = take_rows(*rows, page, error);
+    if (rc == 0 && json_array_extend(*rows, json_object_get(page, "history")) != 0)
+        rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no history");
     json_decref(page);
     return rc;
 }
@@ -209,17 +198,7 @@ static int run_watch(struct nb_client *client, const void *user, char **argument
 
 const struct nb_command NB_COMMAND_WATCH = {
     .name = "watch",
-    .arguments = "[MODEL]",
     .model_from = 1,
-    .summary = "Prints verdicts as they come",
-    .details =
-        "Time (UTC), verdict, probability, Message-ID or id, and the Subject where the model "
-        "keeps\n"
-        "it (setting history_subject). The model must keep verdicts: bayesc set MODEL "
-        "history=1000;\n"
-        "on a terminal this is asked. It then does of all mail that mail software asks about; of\n"
-        "documents that bayesc or other programs ask about, if they want it: bayesc filter\n"
-        "--remember. Ctrl-C ends it. It needs a token of the role train.\n",
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
     .most = 1,
     .patience = 60,

@@ -13,7 +13,7 @@ extern const struct nb_command NB_COMMAND_TRAIN, NB_COMMAND_UNTRAIN, NB_COMMAND_
     NB_COMMAND_REFIT, NB_COMMAND_SAMPLE, NB_COMMAND_NETWORK, NB_COMMAND_RENAME_LABEL,
     NB_COMMAND_DELETE_LABEL, NB_COMMAND_DERIVE, NB_COMMAND_CLUSTER, NB_COMMAND_CREATE,
     NB_COMMAND_SET, NB_COMMAND_SHOW, NB_COMMAND_DELETE, NB_COMMAND_BENCH, NB_COMMAND_RESTORE,
-    NB_COMMAND_EM, NB_COMMAND_WATCH, NB_COMMAND_NODES;
+    NB_COMMAND_EM, NB_COMMAND_WATCH, NB_COMMAND_NODES, NB_COMMAND_STATUS;
 
 /* Used by bayesc bench. Returns a quantile of the times by nearest rank: the least time whose rank
  * is at least share * count; 0 if `count` is 0. `share` is above 0 and at most 1. */

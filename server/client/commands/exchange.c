@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,43 @@ int nb_exchange_pages(const struct nb_exchange *exchange, const struct nb_exchan
     return rc;
 }
 
+struct gathering {
+    const char *name;
+    json_t *all;
+};
+
+static int gather(void *user, json_t *page, struct nb_error *error)
+{
+    const struct gathering *g = user;
+    return json_array_extend(g->all, json_object_get(page, g->name)) == 0
+               ? 0
+               : nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no %s", g->name);
+}
+
+int nb_exchange_all(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
+                    const char *name, json_t *all, struct nb_error *error)
+{
+    struct gathering g = {name, all};
+    return all != NULL ? nb_exchange_pages(exchange, asked, gather, &g, error)
+                       : nb_error_no_memory(error);
+}
+
+int nb_exchange_confirm(bool is_sure, const char *what, const char *done, struct nb_error *error,
+                        const char *format, ...)
+{
+    char question[1024];
+    va_list arguments;
+    if (is_sure)
+        return 0;
+    if (!nb_ask_is_possible())
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "%s: say so with --yes, or call this on a terminal", what);
+    va_start(arguments, format);
+    (void)vsnprintf(question, sizeof question, format, arguments);
+    va_end(arguments);
+    return nb_ask("%s", question) ? 0 : nb_error_set(error, NB_INVALID, "nothing was %s", done);
+}
+
 /* ---- the reply ------------------------------------------------------------------------------- */
 
 /* Returns the member of the reply that "a.b" names; NULL: there is none. */
@@ -260,6 +298,17 @@ static bool is_something(const json_t *value)
            !(text != NULL && *text == '\0');
 }
 
+/* Prints "{member noun}". */
+static void print_counted(struct nb_string name, const json_t *reply)
+{
+    char noun[32];
+    size_t length = (size_t)((const char *)memchr(name.bytes, ' ', name.length) - name.bytes);
+    json_int_t count = json_integer_value(member_of(reply, (struct nb_string){name.bytes, length}));
+    (void)snprintf(noun, sizeof noun, "%.*s", (int)(name.length - length - 1),
+                   name.bytes + length + 1);
+    (void)fputs(nb_counted((uint64_t)count, noun).text, stdout);
+}
+
 static void print_name(struct nb_string name, const struct nb_exchange_input *asked,
                        const json_t *reply)
 {
@@ -271,6 +320,8 @@ static void print_name(struct nb_string name, const struct nb_exchange_input *as
     else if (name.bytes[0] == '#')
         (void)fputs(nb_figure_of((uint64_t)json_integer_value(member_of(reply, rest))).text,
                     stdout);
+    else if (memchr(name.bytes, ' ', name.length) != NULL)
+        print_counted(name, reply);
     else if (name.bytes[0] != '?')
         (void)fputs(nb_shown(json_string_value(member_of(reply, name))).text, stdout);
 }

@@ -79,9 +79,22 @@ int nb_exchange_pages(const struct nb_exchange *exchange, const struct nb_exchan
                       int (*take)(void *user, json_t *page, struct nb_error *error), void *user,
                       struct nb_error *error);
 
+/* Asks for all pages of a listing and gathers the elements of their member `name` in `all`, an
+ * array. Returns as nb_exchange_pages. */
+int nb_exchange_all(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
+                    const char *name, json_t *all, struct nb_error *error);
+
+/* For a command that cannot be undone: asks the person a printf-formatted question, unless
+ * `is_sure`. Returns 0 when the answer is yes, NB_INVALID when it is no, or NB_CLIENT_USAGE when
+ * nobody can be asked; `what` then says what would be lost. `done` is a word for messages:
+ * "deleted". */
+int nb_exchange_confirm(bool is_sure, const char *what, const char *done, struct nb_error *error,
+                        const char *format, ...) __attribute__((format(printf, 5, 6)));
+
 /* Prints a text on standard output. Replaces "{model}" by the model, "{0}" to "{9}" by an argument,
- * "{a.b}" by the text b in the member a of the reply, and "{#a.b}" by a count with commas. Prints a
- * line that begins with "{?a.b}" only if this member exists and is neither 0 nor "". */
+ * "{a.b}" by the text b in the member a of the reply, "{#a.b}" by a count with commas, and "{a.b
+ * document}" by a count with this noun (nb_counted). Prints a line that begins with "{?a.b}" only
+ * if this member exists and is neither 0 nor "". */
 void nb_exchange_text(const char *text, const struct nb_exchange_input *asked, const json_t *reply);
 
 #endif

@@ -11,7 +11,7 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/labelled_corpus.h"
-#include "server/client/files/file_walk.h"
+#include "server/client/files/files.h"
 #include "server/client/files/mapping.h"
 #include "server/http/call/path.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/evaluate/evaluation_report.h"
 
-#include <math.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
+#include "server/json/window_json.h"
 
 enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of use */ };
 
@@ -202,105 +204,19 @@ void nb_compare_print(const json_t *evaluation, const char *other)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *number(double value)
+json_t *nb_evaluation_json(const struct nb_evaluation *evaluation, char *const *labels)
 {
-    return isnan(value) ? json_null() : json_real(value);
-}
-
-static json_t *labels_of(const struct nb_evaluation *e, char *const *names)
-{
-    json_t *labels = json_object();
-    for (size_t i = 0; i < e->label_count; i++) {
-        const struct nb_evaluation_label *label = &e->labels[i];
-        (void)json_object_set_new(labels, names[label->label],
-                                  json_pack("{s:I, s:I, s:o, s:o, s:o}", "documents",
-                                            (json_int_t)label->documents, "predicted",
-                                            (json_int_t)label->predicted, "precision",
-                                            number(label->precision), "recall",
-                                            number(label->recall), "f1", number(label->f1)));
-    }
-    return labels;
-}
-
-static json_t *confusion_of(const struct nb_evaluation *e, char *const *names)
-{
-    json_t *confusion = json_object();
-    for (size_t i = 0; i < e->confusion_count; i++) {
-        const struct nb_evaluation_cell *cell = &e->confusion[i];
-        const char *truth = names[e->labels[cell->truth].label];
-        if (json_object_get(confusion, truth) == NULL)
-            (void)json_object_set_new(confusion, truth, json_object());
-        (void)json_object_set_new(json_object_get(confusion, truth),
-                                  names[e->labels[cell->predicted].label],
-                                  json_integer((json_int_t)cell->documents));
-    }
-    return confusion;
-}
-
-static json_t *pairs_of(const struct nb_evaluation *e, char *const *names)
-{
-    json_t *pairs = json_array();
-    for (size_t i = 0; i < e->pair_count; i++)
-        (void)json_array_append_new(
-            pairs, json_pack("{s:s, s:s, s:I}", "label", names[e->labels[e->pairs[i].truth].label],
-                             "given", names[e->labels[e->pairs[i].predicted].label], "documents",
-                             (json_int_t)e->pairs[i].documents));
-    return pairs;
-}
-
-static json_t *reliability_of(const struct nb_evaluation *e)
-{
-    json_t *bins = json_array();
-    for (size_t i = 0; i < NB_EVALUATION_BINS; i++)
-        (void)json_array_append_new(bins, json_pack("{s:f, s:f, s:I, s:o, s:o}", "from",
-                                                    (double)i / NB_EVALUATION_BINS, "to",
-                                                    (double)(i + 1) / NB_EVALUATION_BINS,
-                                                    "documents", (json_int_t)e->bins[i].documents,
-                                                    "confidence", number(e->bins[i].confidence),
-                                                    "accuracy", number(e->bins[i].accuracy)));
-    return bins;
-}
-
-static json_t *roc_of(const struct nb_evaluation *e)
-{
-    json_t *points = json_array();
-    for (size_t i = 0; i < e->point_count; i++)
-        (void)json_array_append_new(
-            points, json_pack("{s:o, s:f, s:f}", "threshold", number(e->points[i].threshold),
-                              "false_positive_rate", e->points[i].false_positive_rate,
-                              "true_positive_rate", e->points[i].true_positive_rate));
-    return points;
-}
-
-json_t *nb_evaluation_json(const struct nb_evaluation *e, char *const *labels)
-{
-    const struct {
-        const char *name;
-        double value;
-    } rates[] = {
-        {"accuracy", e->accuracy},
-        {"macro_f1", e->macro_f1},
-        {"one_minus_roca_percent", e->one_minus_roca},
-        {"lam_percent", e->lam},
-        {"false_positive_rate", e->false_positive_rate},
-        {"false_negative_rate", e->false_negative_rate},
-        {"log_loss", e->log_loss},
-        {"brier", e->brier},
-        {"ece", e->ece},
-    };
-    json_t *figures = json_object();
-    (void)json_object_set_new(figures, "window", json_null());
-    (void)json_object_set_new(figures, "documents", json_integer((json_int_t)e->documents));
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
-        (void)json_object_set_new(figures, rates[i].name, number(rates[i].value));
-    (void)json_object_set_new(figures, "labels", labels_of(e, labels));
-    (void)json_object_set_new(figures, "confusion", confusion_of(e, labels));
-    (void)json_object_set_new(figures, "confusion_most", json_integer(NB_EVALUATION_CELLS));
-    (void)json_object_set_new(figures, "confusion_left_out",
-                              json_integer((json_int_t)e->confusion_left_out));
-    (void)json_object_set_new(figures, "worst_pairs", pairs_of(e, labels));
-    (void)json_object_set_new(figures, "reliability", reliability_of(e));
-    (void)json_object_set_new(figures, "roc", roc_of(e));
+    struct nb_buffer out = {0};
+    char **names = calloc(evaluation->label_count + 1, sizeof *names);
+    struct nb_emitter e = nb_emit_begin(&out);
+    for (size_t i = 0; names != NULL && i < evaluation->label_count; i++)
+        names[i] = labels[evaluation->labels[i].label];
+    if (names != NULL)
+        nb_emit_window(&e, 0, evaluation, names);
+    json_t *figures =
+        names != NULL && nb_emit_end(&e) == 0 ? json_loadb(out.bytes, out.length, 0, NULL) : NULL;
+    free(names);
+    nb_buffer_deinit(&out);
     return figures;
 }
 
@@ -450,4 +366,156 @@ int nb_winner_print(const struct nb_client *client, const struct nb_report *repo
     nb_buffer_deinit(&shown);
     nb_buffer_deinit(&command);
     return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* A plot is a square with axes from 0 to 1, with curves in it and a legend beside it. */
+enum { LEFT = 60, TOP = 40, SIDE = 400, WIDTH = 660, HEIGHT = 500, TICKS = 5, LEGEND = 24 };
+
+static const char *const COLOURS[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                      "#e69f00", "#56b4e9", "#000000", "#999999"};
+enum { COLOUR_COUNT = sizeof COLOURS / sizeof COLOURS[0] };
+
+static double x_of(double value)
+{
+    return LEFT + value * SIDE;
+}
+
+static double y_of(double value)
+{
+    return TOP + (1 - value) * SIDE;
+}
+
+/* Writes text with the special characters of XML escaped. Control characters are left out: XML 1.0
+ * cannot hold them. */
+static void put_text(FILE *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '<')
+            (void)fputs("&lt;", out);
+        else if (*text == '&')
+            (void)fputs("&amp;", out);
+        else if ((unsigned char)*text >= 32)
+            (void)fputc(*text, out);
+    }
+}
+
+static void begin(FILE *out, const char *title, const char *x_title, const char *y_title)
+{
+    (void)fprintf(out,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+                  "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
+                  "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
+                  "<text x=\"%d\" y=\"24\" font-size=\"15\">",
+                  WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
+    put_text(out, title);
+    (void)fputs("</text>\n", out);
+    for (int i = 0; i <= TICKS; i++) {
+        double value = (double)i / TICKS;
+        (void)fprintf(out,
+                      "<path d=\"M%g %gV%g M%g %gH%g\" stroke=\"#ddd\" fill=\"none\"/>\n"
+                      "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">%g</text>\n"
+                      "<text x=\"%g\" y=\"%g\" text-anchor=\"end\">%g</text>\n",
+                      x_of(value), y_of(0), y_of(1), x_of(0), y_of(value), x_of(1), x_of(value),
+                      y_of(0) + 16, value, x_of(0) - 6, y_of(value) + 4, value);
+    }
+    (void)fprintf(out,
+                  "<path d=\"M%g %gL%g %g\" stroke=\"#888\" stroke-dasharray=\"4 4\"/>\n"
+                  "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">",
+                  x_of(0), y_of(0), x_of(1), y_of(1), x_of(0.5), y_of(0) + 36);
+    put_text(out, x_title);
+    (void)fprintf(out,
+                  "</text>\n<text transform=\"translate(16 %g) rotate(-90)\" "
+                  "text-anchor=\"middle\">",
+                  y_of(0.5));
+    put_text(out, y_title);
+    (void)fputs("</text>\n", out);
+}
+
+static void put_legend(FILE *out, const struct nb_report *report, size_t i)
+{
+    int y = TOP + 12 + (int)i * LEGEND;
+    (void)fprintf(out,
+                  "<path d=\"M%d %dh20\" stroke=\"%s\" stroke-width=\"2\"/>\n"
+                  "<text x=\"%d\" y=\"%d\">",
+                  LEFT + SIDE + 16, y - 4, COLOURS[i % COLOUR_COUNT], LEFT + SIDE + 42, y);
+    put_text(out, report->names[i]);
+    (void)fputs("</text>\n", out);
+}
+
+static void put_curve(FILE *out, const json_t *points, const char *x, const char *y, size_t colour,
+                      bool is_marked)
+{
+    size_t i;
+    const json_t *point;
+    char letter = 'M';
+    (void)fputs("<path d=\"", out);
+    json_array_foreach(points, i, point)
+    {
+        const json_t *at = json_object_get(point, x), *to = json_object_get(point, y);
+        if (!json_is_number(at) || !json_is_number(to))
+            continue; /* a bin without documents */
+        (void)fprintf(out, "%c%.2f %.2f", letter, x_of(json_number_value(at)),
+                      y_of(json_number_value(to)));
+        letter = 'L';
+    }
+    (void)fprintf(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n",
+                  COLOURS[colour % COLOUR_COUNT]);
+    json_array_foreach(points, i, point)
+    {
+        json_int_t documents = json_integer_value(json_object_get(point, "documents"));
+        if (!is_marked || documents == 0)
+            continue;
+        (void)fprintf(out, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"4\" fill=\"%s\"><title>",
+                      x_of(json_number_value(json_object_get(point, x))),
+                      y_of(json_number_value(json_object_get(point, y))),
+                      COLOURS[colour % COLOUR_COUNT]);
+        (void)fprintf(out, "%lld documents</title></circle>\n", (long long)documents);
+    }
+}
+
+static FILE *open_plot(const char *name, struct nb_error *error)
+{
+    FILE *out = fopen(name, "we");
+    if (out == NULL)
+        (void)nb_error_errno(error, errno, name);
+    return out;
+}
+
+static int end(FILE *out, const char *name, struct nb_error *error)
+{
+    (void)fputs("</svg>\n", out);
+    bool is_written = ferror(out) == 0;
+    if (fclose(out) != 0 || !is_written)
+        return nb_error_set(error, NB_IO, "%s cannot be written", name);
+    return 0;
+}
+
+int nb_plot_roc(const struct nb_report *report, const char *name, struct nb_error *error)
+{
+    char y_title[128];
+    FILE *out = open_plot(name, error);
+    if (out == NULL)
+        return error->code;
+    (void)snprintf(y_title, sizeof y_title, "share of %s that is found", report->positive);
+    begin(out, "ROC curve", "share of the others that is taken for it", y_title);
+    for (size_t i = 0; i < report->count; i++) {
+        put_curve(out, json_object_get(report->figures[i], "roc"), "false_positive_rate",
+                  "true_positive_rate", i, false);
+        put_legend(out, report, i);
+    }
+    return end(out, name, error);
+}
+
+int nb_plot_reliability(const struct nb_report *report, const char *name, struct nb_error *error)
+{
+    FILE *out = open_plot(name, error);
+    if (out == NULL)
+        return error->code;
+    begin(out, "Reliability", "probability that was given", "share for which it was right");
+    for (size_t i = 0; i < report->count; i++) {
+        put_curve(out, json_object_get(report->figures[i], "reliability"), "confidence", "accuracy",
+                  i, true);
+        put_legend(out, report, i);
+    }
+    return end(out, name, error);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "core/base/error.h"
 #include "core/model/evaluation.h"
 #include "server/client/base/client.h"
 #include "server/client/base/flags.h"
@@ -52,5 +53,11 @@ int nb_winner_quote(const char *word, struct nb_buffer *out);
  * or NB_NO_MEMORY. */
 int nb_winner_print(const struct nb_client *client, const struct nb_report *report,
                     const struct nb_flag_list *common, struct nb_error *error);
+
+/* Plots of evaluations as SVG files. One thread. */
+/* Write a plot to a file, ROC curves or reliability diagrams, with one curve for each evaluation of
+ * the report. Return 0, NB_NOT_FOUND, NB_IO or NB_DISK_FULL. `error` must not be NULL. */
+int nb_plot_roc(const struct nb_report *report, const char *name, struct nb_error *error);
+int nb_plot_reliability(const struct nb_report *report, const char *name, struct nb_error *error);
 
 #endif

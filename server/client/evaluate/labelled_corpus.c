@@ -10,7 +10,7 @@
 
 #include "core/base/array.h"
 #include "server/client/base/terminal.h"
-#include "server/client/files/file_walk.h"
+#include "server/client/files/files.h"
 
 enum { NB_CORPUS_LABELS = 10000 };
 

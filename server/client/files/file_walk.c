@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/client/files/file_walk.h"
+#include "server/client/files/files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,6 +8,7 @@
 #define NB_SERVER_CLIENT_FILES_FILES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/buffer.h"
 #include "core/base/string.h"
@@ -57,48 +58,19 @@ struct nb_files_options {
 /* Rows of a command's table of flags. `type` is the struct of its options, in which the member
  * `files` is a struct nb_files_options. */
 #define NB_FILES_FLAGS(type)                                                                       \
-    {"format", 'f', NB_FLAG_TEXT, "FORMAT", offsetof(type, files.format), 0, 0,                    \
-     "file (one document), lines (one in each line), mbox, csv, tsv, ndjson or\n"                  \
-     "index (each line is LABEL FILE [train|test]); without it the name and\n"                     \
-     "the beginning of a file tell its format"},                                                   \
-    {"charset", 0, NB_FLAG_TEXT, "NAME", offsetof(type, files.charset), 0, 0,                      \
-     "the charset of texts and tables that say none by a byte order mark\n"                        \
-     "(default: UTF-8, and windows-1252 for what is not)"},                                        \
-    {"columns", 0, NB_FLAG_TEXT, "NAMES", offsetof(type, files.columns), 0, 0,                     \
-     "columns of CSV and TSV whose first line does not name them: text,\n"                         \
-     "mail, label, id, and - for one that is ignored: label,text,-; or, if it\n"                   \
-     "does, what they are: text=summary+body,label=queue,id=no,price=amount\n"                     \
-     "(price is a field of the model; a set is split at ';', an empty cell is\n"                   \
-     "a missing value); of JSON lines the names of members"},                                      \
-    {"text", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_text), 0, 0,                         \
-     "files are texts, whatever they look like"},                                                  \
-    {"mail", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.is_mail), 0, 0,                         \
-     "files are mails, whatever they look like"}
+    {"format", 'f', NB_FLAG_TEXT, offsetof(type, files.format), 0, 0},                             \
+    {"charset", 0, NB_FLAG_TEXT, offsetof(type, files.charset), 0, 0},                             \
+    {"columns", 0, NB_FLAG_TEXT, offsetof(type, files.columns), 0, 0},                             \
+    {"text", 0, NB_FLAG_SWITCH, offsetof(type, files.is_text), 0, 0},                              \
+    {"mail", 0, NB_FLAG_SWITCH, offsetof(type, files.is_mail), 0, 0}
 
 #define NB_FILES_LABEL_FLAGS(type)                                                                 \
-    {"label", 'l', NB_FLAG_TEXT, "LABEL", offsetof(type, files.label), 0, 0,                       \
-     "the label of all documents that have none of their own"},                                    \
-    {"by-folder", 0, NB_FLAG_SWITCH, NULL, offsetof(type, files.by_folder), 0, 0,                  \
-     "the name of the first folder below a PATH is the label"},                                    \
-    {"folder", 0, NB_FLAG_LIST, "NAME=LABEL", offsetof(type, files.folders), 0, 0,                 \
-     "the folder NAME of a Maildir++ has this label; with an empty label\n"                        \
-     "the folder is skipped; may be repeated"},                                                    \
-    {"recursive", 'r', NB_FLAG_SWITCH, NULL, offsetof(type, files.is_recursive), 0, 0,             \
-     "read all folders of a Maildir++ except Trash, Drafts and Templates"}
+    {"label", 'l', NB_FLAG_TEXT, offsetof(type, files.label), 0, 0},                               \
+    {"by-folder", 0, NB_FLAG_SWITCH, offsetof(type, files.by_folder), 0, 0},                       \
+    {"folder", 0, NB_FLAG_LIST, offsetof(type, files.folders), 0, 0},                              \
+    {"recursive", 'r', NB_FLAG_SWITCH, offsetof(type, files.is_recursive), 0, 0}
 
 /* clang-format on */
-
-/* For the `details` of a command that reads documents. */
-#define NB_FILES_DETAILS                                                                           \
-    "A PATH is a file, a folder with all files in it, or - for standard input. Recognized\n"       \
-    "without an option: a single mail or text, an mbox, a Maildir (its folders cur and new;\n"     \
-    "mails marked as trash or draft are skipped), and by their names .csv, .tsv, .ndjson and\n"    \
-    ".jsonl; with --columns standard input is a table, too. Files and folders whose name\n"        \
-    "begins with a dot are skipped; binary files are named and skipped, unless --text or\n"        \
-    "--mail says what they are. In a file, empty lines, a byte order mark, the line of an mbox\n"  \
-    "and what an SMTP or POP3 server said may precede the header of a mail; the file may be\n"     \
-    "UTF-16, and its lines may end with CR. bayesc looks for the header in the first 64 lines\n"   \
-    "and 16 KiB; a file without one is a text, or with --mail the body of a mail.\n"
 
 /* The written form of a table, so that it can be written again in the same form. */
 struct nb_table_form {
@@ -129,5 +101,17 @@ struct nb_files {
     struct nb_table_form *form; /* set by the first table that is read; NULL: rows are CSV */
     void *user;
 };
+
+/* Walks over paths, folders and mailboxes, down to single files. One thread. */
+/* Reads the documents of all paths in their order, or of standard input without a path. The entries
+ * of a folder are sorted by the bytes of their names. LABEL=PATH gives a label to the documents
+ * below PATH, unless a file has that whole name. Returns 0, what `take` returned, NB_NO_MEMORY or
+ * NB_CLIENT_USAGE. `error` must not be NULL. */
+int nb_files_read(const struct nb_files *files, char *const *paths, size_t count,
+                  struct nb_error *error);
+
+/* Returns the total bytes of all files under the paths; 0 when unknown (standard input, an
+ * index). */
+uint64_t nb_files_bytes(const struct nb_files_options *options, char *const *paths, size_t count);
 
 #endif

@@ -8,7 +8,6 @@
 #include "server/client/files/file_rows.h"
 #include "server/client/files/mapping.h"
 #include "server/client/files/reading.h"
-#include "server/client/files/write_file.h"
 
 /* Decides whether the first line of a table names the columns, and what the columns are. Pure
  * functions; any thread. */

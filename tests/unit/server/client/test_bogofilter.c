@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "core/base/feature.h"
-#include "server/client/bogofilter/bogofilter_dump.h"
-#include "server/client/bogofilter/bogofilter_read.h"
+#include "server/client/bogofilter/bogofilter.h"
 #include "server/client/commands/command_dump.h"
 #include "tokenizer/text/text.h"
 

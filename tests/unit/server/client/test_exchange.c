@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
-#include "server/client/base/text_table.h"
+#include "server/client/base/terminal.h"
 #include "server/client/commands/exchange.h"
 
 static char old[] = "old\033[2J", new[] = "new";

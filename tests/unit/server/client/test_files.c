@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/client/files/file_walk.h"
+#include "server/client/files/files.h"
 #include "server/client/files/read_file.h"
 
 static char folder[64];

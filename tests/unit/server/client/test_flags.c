@@ -7,6 +7,7 @@
 
 #include "server/client/base/client.h"
 #include "server/client/base/flags.h"
+#include "server/client/base/manual.h"
 #include "server/client/commands/commands.h"
 
 struct options {
@@ -21,17 +22,15 @@ struct options {
 
 static const struct options DEFAULTS = {.count = 4, .share = 0.5, .name = "default"};
 static const struct nb_flag FLAGS[] = {
-    {"quick", 'q', NB_FLAG_SWITCH, NULL, AT(is_quick), 0, 0, "a switch"},
-    {"name", 'n', NB_FLAG_TEXT, "NAME", AT(name), 0, 0, "a text"},
-    {"count", 'c', NB_FLAG_COUNT, "N", AT(count), 1, 64, "a count\nin two lines"},
-    {"share", 0, NB_FLAG_NUMBER, "P", AT(share), 0, 1, "a number"},
-    {"list", 'l', NB_FLAG_LIST, "ITEM", AT(list), 0, 0, "a list"},
+    {"quick", 'q', NB_FLAG_SWITCH, AT(is_quick), 0, 0},
+    {"name", 'n', NB_FLAG_TEXT, AT(name), 0, 0},
+    {"count", 'c', NB_FLAG_COUNT, AT(count), 1, 64},
+    {"share", 0, NB_FLAG_NUMBER, AT(share), 0, 1},
+    {"list", 'l', NB_FLAG_LIST, AT(list), 0, 0},
     NB_SOURCE_FLAG(struct options),
 };
 static const struct nb_command COMMAND = {
-    .name = "test",
-    .arguments = "[PATH]",
-    .summary = "Tests",
+    .name = "models",
     .flags = FLAGS,
     .flag_count = sizeof FLAGS / sizeof *FLAGS,
     .defaults = &DEFAULTS,
@@ -110,9 +109,9 @@ static const struct {
     const char *words[4];
     const char *text; /* part of the message */
 } mistakes[] = {
-    {{"--nonsense"}, "--nonsense is not an option of test"},
-    {{"-x"}, "-x is not an option of test"},
-    {{"-qx"}, "-x is not an option of test"},
+    {{"--nonsense"}, "--nonsense is not an option of models"},
+    {{"-x"}, "-x is not an option of models"},
+    {{"-qx"}, "-x is not an option of models"},
     {{"--name"}, "--name needs a value"},
     {{"-c"}, "-c needs a value"},
     {{"--quick=yes"}, "--quick=yes is not an option"},
@@ -128,7 +127,7 @@ static const struct {
     {{"--share", "1e999"}, "from 0 to 1"},
     {{"--share", "-0.1"}, "from 0 to 1"},
     {{"--timeout", "0"}, "--timeout '0'"},
-    {{"a", "b"}, "test takes at most 1 argument"},
+    {{"a", "b"}, "models takes at most 1 argument"},
 };
 
 START_TEST(a_mistake_is_named)
@@ -184,43 +183,54 @@ static char *help_of(const struct nb_command *command)
     return text;
 }
 
-START_TEST(help_names_every_flag)
+START_TEST(help_is_the_manual_page)
 {
     struct parsed p;
     ck_assert_int_eq(PARSE(&p, "--help", "--nonsense"), 1);
     ck_assert_int_eq(PARSE(&p, "-h"), 1);
-    char *text = help_of(&COMMAND);
-    ck_assert_ptr_nonnull(strstr(text, "Usage: bayesc test [OPTION]... [PATH]\nTests.\n"));
-    ck_assert_ptr_nonnull(strstr(text, "  -q, --quick               a switch\n"));
-    ck_assert_ptr_nonnull(strstr(text, "  -c, --count N             a count\n"
-                                       "                            in two lines\n"));
-    ck_assert_ptr_nonnull(strstr(text, "  --share P                 a number\n"));
-    ck_assert_ptr_nonnull(strstr(text, "  -m, --model NAME          the model"));
+    char *text = help_of(&NB_COMMAND_DERIVE);
+    ck_assert_ptr_nonnull(
+        strstr(text, "Usage: bayesc derive [OPTION]... OLD NEW\n\nMakes a model "));
+    ck_assert_ptr_nonnull(strstr(text, "  -s, --strength N          "));
+    ck_assert_ptr_nonnull(strstr(text, "  -u, --url URL             Address of the daemon;"));
+    ck_assert_msg(strstr(text, "--model") == NULL, "derive takes no --model");
+    ck_assert_msg(strstr(text, "\\f") == NULL && strstr(text, "\\-") == NULL, "%s", text);
     free(text);
+    ck_assert_str_eq(nb_manual_summary("models").text, "Lists the models");
+    ck_assert_str_eq(nb_manual_usage("models").text, "bayesc models [OPTION]...");
+    ck_assert_str_eq(nb_manual_usage("nonsense").text, "");
 }
 END_TEST
 
 static const struct nb_command *const COMMANDS[] = {
-    &NB_COMMAND_TRAIN,   &NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
-    &NB_COMMAND_UNTRAIN, &NB_COMMAND_MODELS,   &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
-    &NB_COMMAND_EXPORT,  &NB_COMMAND_IMPORT,   &NB_COMMAND_BACKUP,  &NB_COMMAND_QUARANTINE,
-    &NB_COMMAND_CREATE,  &NB_COMMAND_SET,      &NB_COMMAND_SHOW,    &NB_COMMAND_DELETE,
-    &NB_COMMAND_BENCH,   &NB_COMMAND_RESTORE,  &NB_COMMAND_WATCH,
+    &NB_COMMAND_TRAIN,        &NB_COMMAND_CLASSIFY,     &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER,
+    &NB_COMMAND_UNTRAIN,      &NB_COMMAND_MODELS,       &NB_COMMAND_STATS,   &NB_COMMAND_EVALUATE,
+    &NB_COMMAND_EXPORT,       &NB_COMMAND_IMPORT,       &NB_COMMAND_UNDO,    &NB_COMMAND_BACKUP,
+    &NB_COMMAND_QUARANTINE,   &NB_COMMAND_REFIT,        &NB_COMMAND_SAMPLE,  &NB_COMMAND_NETWORK,
+    &NB_COMMAND_RENAME_LABEL, &NB_COMMAND_DELETE_LABEL, &NB_COMMAND_DERIVE,  &NB_COMMAND_CLUSTER,
+    &NB_COMMAND_NODES,        &NB_COMMAND_CREATE,       &NB_COMMAND_SET,     &NB_COMMAND_SHOW,
+    &NB_COMMAND_DELETE,       &NB_COMMAND_BENCH,        &NB_COMMAND_RESTORE, &NB_COMMAND_EM,
+    &NB_COMMAND_WATCH,        &NB_COMMAND_STATUS,
 };
 
-/* Lines of --help fit a terminal, no two flags have the same name or letter, and the options fit
- * the room that main has for them. */
+/* Lines of --help fit a terminal, each flag is explained, no two flags have the same name or
+ * letter, and the options fit the room that main has for them. */
 START_TEST(tables_of_commands_are_sound)
 {
     const struct nb_command *command = COMMANDS[_i];
     char *text = help_of(command);
-    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+    (void)strtok(text, "\n"); /* the usage, which completion reads, is one line */
+    for (char *line = strtok(NULL, "\n"); line != NULL; line = strtok(NULL, "\n"))
         ck_assert_msg(strlen(line) <= 100, "%s: %s", command->name, line);
     free(text);
     ck_assert_uint_le(command->options_size, NB_COMMAND_OPTIONS_ROOM);
     for (size_t i = 0; i < command->flag_count; i++) {
         const struct nb_flag *one = &command->flags[i];
-        ck_assert_msg((one->value == NULL) == (one->type == NB_FLAG_SWITCH), "%s", one->name);
+        FILE *out = fopen("/dev/null", "w");
+        ck_assert_ptr_nonnull(out);
+        ck_assert_msg(nb_manual_print_option(command->name, one->name, out),
+                      "--%s of %s is not in the manual page", one->name, command->name);
+        ck_assert_int_eq(fclose(out), 0);
         ck_assert_uint_lt(one->offset, command->options_size);
         for (size_t k = 0; k < i; k++) {
             const struct nb_flag *other = &command->flags[k];
@@ -319,7 +329,7 @@ int main(void)
     tcase_add_loop_test(all, a_mistake_is_named, 0, (int)(sizeof mistakes / sizeof *mistakes));
     tcase_add_test(all, a_list_has_an_end);
     tcase_add_test(all, a_long_value_does_not_overflow);
-    tcase_add_test(all, help_names_every_flag);
+    tcase_add_test(all, help_is_the_manual_page);
     tcase_add_test(all, options_may_stand_before_the_command);
     tcase_add_loop_test(all, tables_of_commands_are_sound, 0,
                         (int)(sizeof COMMANDS / sizeof *COMMANDS));

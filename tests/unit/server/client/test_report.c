@@ -11,7 +11,6 @@
 
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/evaluate/labelled_corpus.h"
-#include "server/client/evaluate/plot.h"
 
 static char ham[] = "ham", spam[] = "sp<a&m\n";
 static char *const LABELS[] = {ham, spam};

@@ -11,7 +11,6 @@
 
 #include "core/base/string.h"
 #include "server/client/base/terminal.h"
-#include "server/client/base/text_table.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
