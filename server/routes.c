@@ -23,7 +23,7 @@ static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label
                                              "word_counts", "top",        NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
                                             "most",    "source", "contains", "labelled",
-                                            "limit",   "after",  NULL};
+                                            "limit",   "after",  "total",    NULL};
 static const char *const EXPLAIN_QUERY[] = {"explain", "top", NULL};
 static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};

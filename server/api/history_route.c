@@ -43,8 +43,8 @@ static void emit_row(struct nb_emitter *e, const struct nb_history_row *row)
         nb_emit_raw(e, "null");
 }
 
-/* Begins {"history": [{"id", "time", "verdict", ...}, ...], "next"}, which is written piece by
- * piece. `next` (0: none) is where the next page begins. */
+/* Begins {"history": [{"id", "time", "verdict", ...}, ...], "next", "total"}, which is written
+ * piece by piece. */
 static int json_history_begin(struct nb_buffer *out)
 {
     struct nb_emitter e = nb_emit_begin(out);
@@ -66,14 +66,19 @@ static int json_history_row(struct nb_buffer *out, size_t count, const struct nb
     return nb_emit_end(&e);
 }
 
-static int json_history_end(struct nb_buffer *out, uint64_t next)
+static int json_history_end(struct nb_buffer *out, const struct nb_history_options *options,
+                            const struct nb_history_rest *rest)
 {
     char text[24];
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_raw(&e, "]");
-    (void)snprintf(text, sizeof text, "%" PRIu64, next); /* a number has at most 20 digits */
-    if (next > 0)
+    (void)snprintf(text, sizeof text, "%" PRIu64, rest->next); /* at most 20 digits */
+    if (rest->next > 0)
         nb_emit_member_text(&e, "next", text);
+    if (options->is_counted) {
+        nb_emit_member_u64(&e, "total", rest->total);
+        nb_emit_member_bool(&e, "total_is_complete", rest->is_complete);
+    }
     nb_emit_close(&e, '}');
     return nb_emit_end(&e);
 }
@@ -182,7 +187,11 @@ static int read_labelled(const struct nb_request *request, struct nb_history_opt
 static int read_page(const struct nb_request *request, struct nb_history_options *options,
                      struct nb_error *error)
 {
+    uint64_t is_counted = 0;
     int rc = nb_request_query_rows(request, ROWS_DEFAULT, &options->limit, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "total", 0, 1, &is_counted, error);
+    options->is_counted = is_counted == 1;
     return rc != 0
                ? rc
                : nb_request_query_count(request, "after", 0, INT64_MAX, &options->before, error);
@@ -224,18 +233,18 @@ int nb_route_history(struct nb_request *request, struct nb_error *error)
 {
     struct listing l = {.out = &request->reply.body};
     struct nb_history_options options;
-    uint64_t next = 0;
+    struct nb_history_rest rest = {0};
     int rc = read_options(request, &options, error);
     if (rc != 0)
         return rc;
     l.code = json_history_begin(l.out);
     if (l.code == 0)
         rc = nb_engine_history(request->server->engine, request->model, &options, list_row, &l,
-                               &next, error);
+                               &rest, error);
     if (rc < 0)
         return rc;
     if (l.code == 0)
-        l.code = json_history_end(l.out, next);
+        l.code = json_history_end(l.out, &options, &rest);
     return nb_reply_written(request, l.code, error);
 }
 

@@ -152,6 +152,12 @@ def test_filters_and_pages(api):
         got += [row["id"] for row in page["history"]]
         after = f"&after={page['next']}" if "next" in page else None
     equal(got, everything, "in pages")
+    page = client.get(f"{M}/history?limit=7&total=1&verdict=spam").ok().json
+    equal((len(page["history"]), page["total"], page["total_is_complete"]), (7, 13, True), "counted")
+    page = client.get(f"{M}/history?limit=7&total=1&verdict=spam&after={page['next']}").ok().json
+    equal((page["history"][0]["id"], page["total"]), ("d10", 6), "from the second page on")
+    page = client.get(f"{M}/history?limit=13&total=1&verdict=spam").ok().json
+    equal(("next" in page, page["total"]), (False, 13), "no page follows one that has all")
     equal(ids(client, "?verdict=spam"), everything[::2])
     equal(ids(client, "?source=b"), everything[1::2])
     equal(ids(client, "?contains=D2"), ["d24", "d23", "d22", "d21", "d20"])
@@ -165,7 +171,7 @@ def test_filters_and_pages(api):
     label(client, "d03", "spam").ok()
     equal(ids(client, "?labelled=1"), ["d03"])
     equal(len(ids(client, "?labelled=0")), 24)
-    for query, word in (("limit=0", "limit"), ("least=2", "least"), ("labelled=2", "labelled"), ("from=x", "from"),
+    for query, word in (("limit=0", "limit"), ("least=2", "least"), ("labelled=2", "labelled"), ("total=2", "total"), ("from=x", "from"),
                         ("after=x", "after"), ("newest=1", "newest")):
         refused(client.get(f"{M}/history?{query}"), 400, word)
     refused(client.get("/v1/models/none/history"), 404, "none")
@@ -344,6 +350,9 @@ def test_message_id_and_subject(api):
     client.post(path + "/classify?remember=1", MAIL, kind="message/rfc822").ok()
     equal(rows(client, path=path)[0]["subject"], "Café offer folded")
     equal(ids(client, "?contains=" + quoted("café"), path), [got["id"]])
+    raw = MAIL.replace(b"=?utf-8?Q?Caf=C3=A9?=", "Grüße".encode("latin-1")).replace(b"<one@", b"<raw@")
+    client.post(path + "/classify?remember=1", raw, kind="message/rfc822").ok()
+    equal(rows(client, "?contains=raw@", path)[0]["subject"], "Grüße offer folded", "raw bytes without a charset")
     # The id is that of the mail however it travels, so that a later training of it is the same document.
     label(client, got["id"], "spam", path).ok()
     again = client.post(path + "/train?label=spam", MAIL.replace(b"\r\n", b"\n"), kind="message/rfc822").ok().json

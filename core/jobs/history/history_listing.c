@@ -141,11 +141,17 @@ struct listing {
     const struct nb_history_options *options;
     int (*visit)(void *user, const struct nb_history_row *row);
     void *user;
-    uint64_t before; /* rows with a smaller number come next */
-    uint64_t newest; /* number of the newest; 0: not known yet */
+    uint64_t before;   /* rows with a smaller number come next */
+    uint64_t newest;   /* number of the newest; 0: not known yet */
+    uint64_t page_end; /* number of the page's last row; 0: the page is not full */
     size_t rows, looked_at;
     bool is_done; /* no further row */
 };
+
+static bool is_wanted(const struct listing *l)
+{
+    return !l->is_done && (l->page_end == 0 || l->options->is_counted);
+}
 
 /* Examines a row, and reports it if it matches. A row older than the limits allow ends the list. */
 static int look(struct listing *l, uint64_t number, struct nb_string stored, struct nb_error *error)
@@ -164,7 +170,9 @@ static int look(struct listing *l, uint64_t number, struct nb_string stored, str
     rc = find_label(&l->reading, &row, error);
     if (rc != 0 || !has_wanted_label(l->options, &row))
         return rc;
-    l->rows++;
+    if (++l->rows > l->options->limit)
+        return 0; /* only counted */
+    l->page_end = l->rows == l->options->limit ? number : 0;
     return l->visit(l->user, &row);
 }
 
@@ -186,8 +194,7 @@ static int list_some(struct listing *l, struct nb_error *error)
         return rc;
     rc = find_newest(l, view, error);
     l->is_done = rc == NB_NOT_FOUND;
-    for (size_t i = 0; i < SNAPSHOT_LOOKS && rc == 0 && !l->is_done &&
-                       l->rows < l->options->limit && !nb_store_wanted(view);
+    for (size_t i = 0; i < SNAPSHOT_LOOKS && rc == 0 && is_wanted(l) && !nb_store_wanted(view);
          i++) {
         rc = l->before <= 1 ? NB_NOT_FOUND
                             : nb_history_before(view, l->reading.live->number, l->before, &number,
@@ -206,21 +213,25 @@ static int list_some(struct listing *l, struct nb_error *error)
 int nb_engine_history(struct nb_engine *engine, struct nb_string model,
                       const struct nb_history_options *options,
                       int (*visit)(void *user, const struct nb_history_row *row), void *user,
-                      uint64_t *next, struct nb_error *error)
+                      struct nb_history_rest *rest, struct nb_error *error)
 {
     struct nb_error why = {0};
     struct listing l = {.options = options, .visit = visit, .user = user};
     assert(options->limit > 0);
-    *next = 0;
+    *rest = (struct nb_history_rest){0};
     int rc = nb_reading_begin(&l.reading, engine, model, error);
     if (rc != 0)
         return rc;
     l.before = options->before == 0 ? UINT64_MAX : options->before;
     l.is_done = l.reading.limits.records == 0 || l.reading.live->number == 0;
-    while (rc == 0 && !l.is_done && l.rows < options->limit && l.looked_at < LOOKED_AT_MOST)
+    while (rc == 0 && is_wanted(&l) && l.looked_at < LOOKED_AT_MOST)
         rc = list_some(&l, &why);
-    if (rc == 0 && !l.is_done)
-        *next = l.before;
+    bool is_last = l.is_done && l.rows <= options->limit;
+    if (rc == 0)
+        *rest = (struct nb_history_rest){is_last          ? 0
+                                         : l.page_end > 0 ? l.page_end
+                                                          : l.before,
+                                         l.rows, l.is_done};
     rc = nb_reading_tell(&l.reading, rc, &why, error);
     nb_reading_end(&l.reading);
     return rc;

@@ -54,6 +54,7 @@ struct nb_history_options {
     enum { NB_HISTORY_ANY, NB_HISTORY_LABELLED, NB_HISTORY_UNLABELLED } is_labelled;
     uint64_t before; /* number of the row behind which the page begins; 0: from the newest */
     size_t limit;    /* rows, at least 1 */
+    bool is_counted; /* count all rows that match, not only those of the page */
 };
 
 /* A stored verdict; everything is borrowed for the call. */
@@ -68,14 +69,21 @@ struct nb_history_row {
     struct nb_string label; /* the document's label now; length 0: none */
 };
 
+/* What follows a page. */
+struct nb_history_rest {
+    uint64_t next;    /* number behind which the next page begins; 0: there is none */
+    uint64_t total;   /* rows from the page's first on that match, if they were counted */
+    bool is_complete; /* `total` counts all: the verdicts were not too many to examine */
+};
+
 /* Calls `visit` for the verdicts that match, newest first, until it returns non-zero, and returns
- * that. Sets *next to the number behind which the next page begins; 0: there is none. A call
- * examines at most 20,000 verdicts, so a page with a next one may have fewer rows than `limit`, or
- * none. Else returns 0, NB_NOT_FOUND (model), NB_DAMAGED, NB_IO or NB_NO_MEMORY. */
+ * that. Fills `rest`. A call examines at most 20,000 verdicts, so a page with a next one may have
+ * fewer rows than `limit`, or none. Else returns 0, NB_NOT_FOUND (model), NB_DAMAGED, NB_IO or
+ * NB_NO_MEMORY. */
 int nb_engine_history(struct nb_engine *engine, struct nb_string model,
                       const struct nb_history_options *options,
                       int (*visit)(void *user, const struct nb_history_row *row), void *user,
-                      uint64_t *next, struct nb_error *error);
+                      struct nb_history_rest *rest, struct nb_error *error);
 
 /* A verdict of the history, with the document as it was stored. */
 struct nb_history_found {

@@ -11,6 +11,7 @@
 #include "server/http/request/query.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
+#include "tokenizer/charset/charset.h"
 #include "tokenizer/mail/mail_charset.h"
 #include "tokenizer/mail/mime.h"
 
@@ -131,7 +132,8 @@ static struct nb_string field(const struct nb_request *request, const struct nb_
     return nb_string_trim(nb_mime_find_field(mail, (size_t)request->config->header_bytes, name));
 }
 
-/* Reads the Subject as people see it, on one line. */
+/* Reads the Subject as people see it, on one line. Raw bytes without a charset are read as the
+ * tokenizer reads them: as UTF-8 if they are valid, else as windows-1252. */
 static int read_subject(const struct nb_request *request, const struct nb_document *document,
                         struct nb_buffer *subject)
 {
@@ -140,8 +142,13 @@ static int read_subject(const struct nb_request *request, const struct nb_docume
     struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     nb_mail_charsets_message(&charsets, (struct nb_string){document->bytes, document->length});
-    int rc = nb_mail_decode_words(&charsets, value, subject);
+    struct nb_buffer words = {0};
+    int rc = nb_mail_decode_words(&charsets, value, &words);
     nb_mail_charsets_deinit(&charsets);
+    if (rc == 0)
+        rc = nb_charset_to_utf8(NULL, nb_string_of("us-ascii"), words.bytes, words.length, SIZE_MAX,
+                                subject, NULL);
+    nb_buffer_deinit(&words);
     for (size_t i = 0; rc == 0 && i < subject->length; i++)
         if ((unsigned char)subject->bytes[i] < 0x20)
             subject->bytes[i] = ' ';
