@@ -20,7 +20,7 @@ async function kept(api, daemon = null) {
 
 const keeps = (daemon, n) => until(`${n} verdicts are kept`, async () => (await daemon.call("GET", "v1/models/sample/history?limit=1000")).history.length === n);
 
-const rows = (tab) => tab.page.$$eval("tbody tr:not(.below)", (all) => all.map((row) => row.cells[0].textContent));
+const rows = (tab) => tab.page.$$eval("tbody tr:not(.below)", (all) => all.map((row) => row.cells[1].textContent));
 
 export async function a_model_begins_to_keep_verdicts(api) {
   const daemon = await api.daemon();
@@ -29,9 +29,11 @@ export async function a_model_begins_to_keep_verdicts(api) {
   await tab.go("history/sample");
   await tab.sees("h2", "keeps no verdicts");
   await tab.looksRight("history-none");
+  await tab.click("#keep-subjects");
   await tab.press("Keep the last 10,000");
   await tab.sees(".notice", "No kept verdict matches.");
-  equal((await daemon.call("GET", "v1/models/sample")).settings.history, 10000, "the setting");
+  const {settings} = await daemon.call("GET", "v1/models/sample");
+  equal([settings.history, settings.history_subject], [10000, true], "the settings");
 }
 
 export async function verdicts_are_filtered_and_opened(api) {
@@ -68,7 +70,7 @@ export async function one_click_puts_it_right(api) {
   await tab.sees(".notice.good", "spam 48");
   equal((await daemon.call("GET", "v1/models/sample/documents/mail-0")).label, "spam", "relabelled");
   const selects = await tab.page.$$eval("main select", (all) => all.map((one) => one.id));
-  await tab.page.select(`#${selects.at(-1)}`, "1");
+  await tab.page.select(`#${selects.at(-2)}`, "1");
   await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 1);
   holds((await tab.text("tbody tr:not(.below)")).includes("spam"), "with its label");
 }
@@ -81,6 +83,55 @@ export async function on_a_phone_the_answers_are_in_sight(api) {
   const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));
   equal(ends.length, 8, "answers");
   holds(Math.max(...ends) <= PHONE.width, `answers end at ${ends}`);
+}
+
+export async function rows_are_low(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.sees("tbody th", "text-1");
+  const heights = await tab.page.$$eval("tbody tr:not(.below)", (all) => all.map((row) => row.getBoundingClientRect().height));
+  holds(Math.max(...heights) <= 34, `rows are ${heights} pixels high`);
+}
+
+export async function selected_verdicts_get_one_label(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.click('input[aria-label="Select Hello"]');
+  await tab.click('input[aria-label="Select Third"]');
+  await tab.sees(".actions", "2 selected");
+  await tab.looksRight("history-selected");
+  await tab.press("All are ham");
+  await tab.sees(".notice.good", "2 documents now ham.");
+  for (const id of ["mail-0", "mail-2"]) equal((await daemon.call("GET", `v1/models/sample/documents/${id}`)).label, "ham", id);
+  await tab.click('input[aria-label="Select all shown"]');
+  await tab.sees(".actions", "4 selected");
+  await tab.press("Undo");
+  await tab.sees(".notice.good", "4 documents as before.");
+  equal((await daemon.call("GET", "v1/models/sample")).documents, 94, "documents");
+}
+
+export async function filters_are_in_the_address(api) {
+  const daemon = await kept(api);
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample?contains=hello&sort=unsure");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 1);
+  equal(await rows(tab), ["Hello"], "filtered");
+  await tab.sees("caption", "1 of 1 verdicts that match, the least sure of the last 1,000 first");
+  await tab.write('input[type="search"]', "");
+  await tab.press("Show");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 4);
+  holds((await tab.page.evaluate(() => location.hash)) === "#/history/sample?sort=unsure", "the address has the filters");
+  const shares = await tab.page.$$eval("tbody .badge[title]", (all) => all.map((one) => parseFloat(one.title)));
+  equal(shares, [...shares].sort((a, b) => a - b), "sorted");
+  await tab.write('input[type="date"]', "2001-01-01"); // From
+  await tab.sees("caption", "4 of 4");
+  await tab.page.$$eval('input[type="date"]', ([, to]) => {
+    to.value = "2001-01-02";
+    to.dispatchEvent(new Event("change", {bubbles: true}));
+  });
+  await tab.sees(".notice", "No kept verdict matches.");
 }
 
 export async function pages_follow_each_other(api) {
@@ -104,20 +155,20 @@ export async function keys_label_and_undo(api) {
   const first = await tab.text("tbody tr th");
   await tab.page.focus("tbody tr");
   await tab.page.keyboard.press("j");
-  const title = await tab.page.evaluate(() => document.activeElement.cells[0].textContent);
+  const title = await tab.page.evaluate(() => document.activeElement.cells[1].textContent);
   holds(title !== first, "j goes to the next row");
   const id = (await daemon.call("GET", "v1/models/sample/history")).history[1].id;
   await tab.page.keyboard.press("1");
   await tab.sees("tr.below", `${title} is ham now.`);
   equal((await daemon.call("GET", `v1/models/sample/documents/${id}`)).label, "ham", "learned");
-  equal(await tab.page.evaluate(() => document.activeElement.cells?.[0].textContent), title, "the row keeps the focus");
+  equal(await tab.page.evaluate(() => document.activeElement.cells?.[1].textContent), title, "the row keeps the focus");
   await tab.page.keyboard.press("2");
   await tab.sees("tr.below", `${title} is spam now.`);
   await tab.page.keyboard.press("u");
   await tab.sees("tr.below", `${title} is ham again.`);
   equal((await daemon.call("GET", `v1/models/sample/documents/${id}`)).label, "ham", "the label before");
   await tab.page.keyboard.press("k");
-  equal(await tab.page.evaluate(() => document.activeElement.cells[0].textContent), first, "k goes back");
+  equal(await tab.page.evaluate(() => document.activeElement.cells[1].textContent), first, "k goes back");
 }
 
 export async function a_label_is_undone_in_its_row(api) {

@@ -34,6 +34,30 @@ export function path(segments, query = {}) {
 
 export const model = (name, rest = [], query = {}) => path(["v1", "models", name, ...rest], query);
 
+// ---- what is sent -------------------------------------------------------------------------------
+
+const SLOW = 300; // milliseconds: a request that takes longer shows a sign
+const waiting = new Set();
+
+// Shows the sign while a slow request is under way.
+function showBusy() {
+  window.document.getElementById("busy").hidden = waiting.size === 0;
+}
+
+// Counts a request as slow once it takes long. Returns what is to be called at its end.
+function watch() {
+  const mine = {};
+  const timer = setTimeout(() => {
+    waiting.add(mine);
+    showBusy();
+  }, SLOW);
+  return () => {
+    clearTimeout(timer);
+    waiting.delete(mine);
+    showBusy();
+  };
+}
+
 // Sends a request and gives the response if it says yes. Whoever watches for a token that no longer works gets an
 // event "signed-out".
 export async function send(method, address, {body, type, signal} = {}) {
@@ -41,11 +65,14 @@ export async function send(method, address, {body, type, signal} = {}) {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = type;
   let response;
+  const done = watch();
   try {
     response = await fetch(address, {method, headers, body, signal, cache: "no-store", credentials: "omit"});
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refusal(0, {detail: "Can't reach bayesd."});
+  } finally {
+    done();
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => null);

@@ -16,6 +16,12 @@ export function percent(share) {
   return `${(100 * share).toFixed(digits)} %`;
 }
 
+// To three digits, for a column of many.
+export function brief(share) {
+  if (share === null || share === undefined) return "-";
+  return share >= 0.9995 ? ">99.9 %" : `${(100 * share).toFixed(1)} %`;
+}
+
 export function bytes(n) {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let at = 0;
@@ -29,6 +35,14 @@ export function duration(seconds) {
   if (seconds < 3600) return plural(Math.round(seconds / 60), "minute");
   if (seconds < 2 * 86400) return plural(Math.round(seconds / 3600), "hour");
   return plural(Math.round(seconds / 86400), "day");
+}
+
+// Today's times without the day, those of this year without the year.
+export function moment(milliseconds) {
+  const time = new Date(milliseconds), now = new Date();
+  const clock = {hour: "2-digit", minute: "2-digit", hourCycle: "h23"};
+  if (time.toDateString() === now.toDateString()) return time.toLocaleTimeString("en", clock);
+  return time.toLocaleString("en", {month: "short", day: "numeric", ...time.getFullYear() === now.getFullYear() ? clock : {year: "numeric"}});
 }
 
 // Natural log-odds with their sign.

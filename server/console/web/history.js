@@ -3,21 +3,23 @@
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
-import {count, percent, plural} from "./format.js";
-import {choose, labelList, labelsOf} from "./models.js";
+import {brief, count, moment, percent, plural} from "./format.js";
+import {choose, labelList, labelsOf, toneOf} from "./models.js";
+import {filters as ofAddress, keepFilters} from "./router.js";
 import {change, kinds, strongest, summary} from "./verdict.js";
 
-const PAGE = 50, EXPLAIN = 10000, BUTTONS_MOST = 3, CHOICES_MOST = 30, KEPT = 10000;
-const COLUMNS = ["Document", "Verdict", "Label", "Reasons", "Time", "Source"];
+const PAGE = 50, SORTED = 1000, EXPLAIN = 10000, BUTTONS_MOST = 3, CHOICES_MOST = 30, KEPT = 10000;
+const COLUMNS = ["", "Document", "Verdict", "Label", "Reasons", "Time", "Source"];
 
 // ---- what is kept -------------------------------------------------------------------------------
 
 // The model keeps none: an explanation, and a button that begins it.
 function offer(place, info, again) {
+  const subject = h("input", {type: "checkbox", id: "keep-subjects"});
   const begin = async () => {
     try {
       const {settings} = await get(of(info.name)); // a model that is gone is not made anew
-      await json("PUT", of(info.name), {...settings, history: KEPT});
+      await json("PUT", of(info.name), {...settings, history: KEPT, history_subject: subject.checked});
       again();
     } catch (error) {
       place.append(failure(error));
@@ -26,6 +28,7 @@ function offer(place, info, again) {
   put(place, h("section", {class: "panel"}, h("h2", null, "This model keeps no verdicts"),
     h("p", null, `It can keep its last verdicts on disk for ${info.settings.history_days} days, with the words of the documents and not the documents themselves: those for mail software, `,
       "and those of requests with ?remember=1. Here a wrong one can then be corrected without the mail."),
+    h("p", null, subject, " ", h("label", {for: "keep-subjects"}, "Keep the subjects of mails, too")),
     h("button", {type: "button", class: "main", onclick: begin}, `Keep the last ${count(KEPT)}`)));
 }
 
@@ -37,13 +40,16 @@ class Row {
     this.row = row;
     this.labels = h("td", {class: "answers"});
     this.told = h("td", {colspan: COLUMNS.length});
+    this.box = h("input", {type: "checkbox", onchange: () => list.chosen()});
     this.below = h("tr", {hidden: true, class: "below"}, this.told); // the answer and the reasons unfold here
     this.title = row.subject || row.message_id || row.id;
+    this.box.setAttribute("aria-label", `Select ${this.title}`);
     // What is read and pressed most comes first: on a phone the rest is out of sight.
     this.why = h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, "aria-expanded": "false", onclick: () => this.open()}, "Why");
-    this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("th", {scope: "row"}, this.title), h("td", null, row.verdict, h("span", {class: "sure"}, percent(row.probability))), this.labels,
+    this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("td", {class: "box"}, this.box), h("th", {scope: "row", title: this.title}, this.title),
+      h("td", null, h("span", {class: `badge ${toneOf(list.labels, row.verdict)}`, title: percent(row.probability)}, h("bdi", null, row.verdict), " ", brief(row.probability))), this.labels,
       h("td", null, this.why),
-      h("td", null, new Date(row.time).toLocaleString()), h("td", null, row.source));
+      h("td", {title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", null, row.source));
     this.drawLabels();
   }
 
@@ -51,10 +57,10 @@ class Row {
     const {row} = this;
     const names = this.list.labels;
     const teach = (label) => h("button", {type: "button", class: "quiet", "aria-label": `${label}: ${this.title}`, onclick: () => this.teach(label)}, label);
-    const known = row.label ? h("strong", null, row.label, " ") : null;
+    const known = row.label ? h("strong", {class: "badge plain"}, row.label) : null;
     const others = names.filter((label) => label !== row.label);
     const undo = this.before === undefined ? null : h("button", {type: "button", class: "quiet", "aria-label": `Undo: ${this.title}`, onclick: () => this.undo()}, "Undo");
-    put(this.labels, known, h("span", {class: "row"}, names.length <= BUTTONS_MOST ? others.map(teach) : this.choice(others), undo));
+    put(this.labels, h("span", {class: "buttons"}, known, names.length <= BUTTONS_MOST ? others.map(teach) : this.choice(others), undo));
   }
 
   // Of very many labels one is typed: a list of them in each row would be too much for a browser.
@@ -65,14 +71,21 @@ class Row {
       h("option", {value: ""}, "..."), others.map((label) => h("option", {value: label}, label)));
   }
 
-  // Keys while a row has the focus: j and k go to the next and the last row, a number gives the label with that number, u takes it back.
+  // Keys while a row has the focus: j and k go to the next and the last row, a number gives the label with that number, u takes it back, x selects it.
   key(event) {
-    if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || ["input", "select"].includes(event.target.localName)) return;
+    const isTyped = event.target.localName === "select" || (event.target.localName === "input" && event.target !== this.box);
+    if (event.repeat || event.ctrlKey || event.altKey || event.metaKey || isTyped) return;
     const {rows, labels} = this.list, at = rows.indexOf(this);
     if (event.key === "j") rows[at + 1]?.node.focus();
     else if (event.key === "k") rows[at - 1]?.node.focus();
     else if (event.key === "u") this.undo();
+    else if (event.key === "x") this.select(!this.box.checked);
     else if (labels["123456789".indexOf(event.key)]) this.teach(labels["123456789".indexOf(event.key)]);
+  }
+
+  select(isChosen) {
+    this.box.checked = isChosen;
+    this.list.chosen();
   }
 
   tell(...children) {
@@ -101,9 +114,10 @@ class Row {
       () => (before === null ? json("POST", of(this.list.info.name, ["untrain"]), {id}) : json("POST", of(this.list.info.name, ["documents", id, "label"]), {label: before})));
   }
 
-  // `before` is what an undo restores; undefined: there is none.
+  // `before` is what an undo restores; undefined: there is none. Sets hasFailed.
   async change(label, before, text, act) {
     const hadFocus = this.node.contains(document.activeElement);
+    this.hasFailed = false;
     try {
       const receipt = await act();
       this.row.label = label;
@@ -113,6 +127,7 @@ class Row {
       this.tell(h("p", {class: "notice good"}, `${text} Documents: `, Object.entries(receipt.labels).map(([name, {documents}]) => `${name} ${count(documents)}`).join(", "), "."));
     } catch (error) {
       this.tell(failure(error));
+      this.hasFailed = true;
     }
     if (hadFocus) this.node.focus({preventScroll: true}); // the button that was pressed is gone
   }
@@ -136,6 +151,12 @@ class Row {
 
 // ---- the list -----------------------------------------------------------------------------------
 
+const NEWEST = "newest", UNSURE = "unsure";
+
+// The first or the last millisecond of a day that a date input gives, as the API wants it.
+const dayStart = (day) => day && new Date(`${day}T00:00:00`).toISOString();
+const dayEnd = (day) => day && new Date(`${day}T23:59:59.999`).toISOString();
+
 class List {
   constructor(place, info) {
     this.info = info;
@@ -144,38 +165,86 @@ class List {
     this.body = h("tbody");
     this.more = h("button", {type: "button", hidden: true, onclick: () => this.load(this.next)}, "More");
     this.none = h("p", {class: "notice"}, "No kept verdict matches.");
+    this.caption = h("caption", null, "Verdicts");
+    this.all = h("input", {type: "checkbox", "aria-label": "Select all shown", onchange: () => {
+      for (const row of this.rows) row.box.checked = this.all.checked;
+      this.chosen();
+    }});
+    this.actions = h("div", {class: "row actions", hidden: true, role: "group", "aria-label": "Selected verdicts"});
     this.rows = [];
-    const table = h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts"}, h("table", null, h("caption", null, "Verdicts, newest first"),
-      h("thead", null, h("tr", null, COLUMNS.map((name) => h("th", {scope: "col"}, name)))), this.body));
-    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, h("p", {class: "hint"}, "While a row has the focus: j and k move, 1 to 9 give a label, u takes it back."), table, this.none, this.more);
+    const table = h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts"}, h("table", {class: "dense"}, this.caption,
+      h("thead", null, h("tr", null, COLUMNS.map((name) => (name === "" ? h("td", {class: "box"}, this.all) : h("th", {scope: "col"}, name))))), this.body));
+    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, this.actions, table, this.none, this.more,
+      h("p", {class: "hint"}, "While a row has the focus: j and k move, 1 to 9 give a label, u takes it back, x selects."));
   }
 
+  // The filters are those of the address, so that a view can be sent to somebody and found again.
   filters() {
-    const contains = h("input", {type: "search", autocomplete: "off"}), verdict = h("select", {value: ""}, h("option", {value: ""}, "any"), this.labels.map((label) => h("option", {value: label}, label)));
-    const most = h("input", {type: "number", min: 0, max: 100, step: "any", placeholder: "100"}), source = h("input", {autocomplete: "off"});
-    const labelled = h("select", {value: ""}, [["", "all"], ["0", "without a label"], ["1", "with a label"]].map(([value, text]) => h("option", {value}, text)));
-    this.read = () => ({contains: contains.value, verdict: verdict.value, most: most.value === "" ? undefined : Number(most.value) / 100, source: source.value, labelled: labelled.value});
+    const old = ofAddress();
+    const choice = (value, options) => h("select", {value: value ?? options[0][0]}, options.map(([name, text]) => h("option", {value: name}, text)));
+    const inputs = {
+      contains: h("input", {type: "search", autocomplete: "off", value: old.contains ?? ""}),
+      verdict: choice(old.verdict, [["", "any"], ...this.labels.map((label) => [label, label])]),
+      most: h("input", {type: "number", min: 0, max: 100, step: "any", placeholder: "100", value: old.most ?? ""}),
+      from: h("input", {type: "date", value: old.from ?? ""}),
+      to: h("input", {type: "date", value: old.to ?? ""}),
+      source: h("input", {autocomplete: "off", value: old.source ?? ""}),
+      labelled: choice(old.labelled, [["", "all"], ["0", "without a label"], ["1", "with a label"]]),
+      sort: choice(old.sort, [[NEWEST, "newest first"], [UNSURE, "least sure first"]]),
+    };
+    this.read = () => Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
     const form = h("form", {class: "row filters", onsubmit: (event) => {
       event.preventDefault();
       this.load();
-    }}, field("Id, Message-ID or Subject has", contains), field("Verdict", verdict), field("Probability at most (%)", most), field("Source", source), field("Label", labelled),
-    h("button", {type: "submit", class: "main"}, "Show"));
-    for (const input of [verdict, labelled]) input.addEventListener("change", () => this.load());
+    }}, field("Id, Message-ID or Subject has", inputs.contains), field("Verdict", inputs.verdict), field("Probability at most (%)", inputs.most), field("From", inputs.from), field("To", inputs.to),
+    field("Source", inputs.source), field("Label", inputs.labelled), field("Sort", inputs.sort), h("button", {type: "submit", class: "main"}, "Show"));
+    for (const input of [inputs.verdict, inputs.labelled, inputs.sort, inputs.from, inputs.to]) input.addEventListener("change", () => this.load());
     return form;
   }
 
+  // One action for the rows that are selected.
+  chosen() {
+    const rows = this.rows.filter((row) => row.box.checked);
+    this.all.checked = rows.length > 0 && rows.length === this.rows.length;
+    this.all.indeterminate = rows.length > 0 && !this.all.checked;
+    this.actions.hidden = rows.length === 0;
+    const each = (text, act) => async () => {
+      for (const row of rows) await act(row);
+      const failed = rows.filter((row) => row.hasFailed).length;
+      for (const row of rows) row.box.checked = row.hasFailed === true;
+      this.chosen();
+      const message = `${plural(rows.length - failed, "document")} ${text}.${failed > 0 ? ` ${plural(failed, "document")} failed and ${failed === 1 ? "stays" : "stay"} selected.` : ""}`;
+      put(this.told, h("p", {class: `notice ${failed > 0 ? "bad" : "good"}`}, message));
+      say(message);
+    };
+    const teach = (label) => h("button", {type: "button", class: "quiet", onclick: each(`now ${label}`, (row) => row.teach(label))}, `All are ${label}`);
+    const many = () => h("select", {"aria-label": "Label of the selected", onchange: (event) => event.target.value && each(`now ${event.target.value}`, (row) => row.teach(event.target.value))()},
+      h("option", {value: ""}, "All are ..."), this.labels.map((label) => h("option", {value: label}, label)));
+    put(this.actions, h("strong", null, `${count(rows.length)} selected`), this.labels.length <= BUTTONS_MOST ? this.labels.map(teach) : many(),
+      rows.some((row) => row.before !== undefined) ? h("button", {type: "button", class: "quiet", onclick: each("as before", (row) => row.undo())}, "Undo") : null);
+  }
+
   async load(after) {
+    const {sort, ...asked} = this.read(), isSorted = sort === UNSURE;
+    if (!after) keepFilters({...asked, sort: isSorted ? sort : ""});
     try {
-      const {history, next} = await get(of(this.info.name, ["history"], {...this.read(), limit: PAGE, after}));
+      const reply = await get(of(this.info.name, ["history"], {...asked, most: asked.most === "" ? undefined : Number(asked.most) / 100,
+        from: dayStart(asked.from), to: dayEnd(asked.to), limit: isSorted ? SORTED : PAGE, after, total: after ? undefined : 1}));
+      const {history, next} = reply;
+      if (!after) this.total = `${count(reply.total)}${reply.total_is_complete ? "" : " or more"}`;
+      if (isSorted) history.sort((a, b) => a.probability - b.probability);
       const rows = history.map((row) => new Row(this, row));
       const nodes = rows.flatMap((row) => [row.node, row.below]);
       this.rows = after ? [...this.rows, ...rows] : rows;
       if (after) this.body.append(...nodes);
       else put(this.body, nodes);
       if (this.rows.length > 0) this.rows[0].node.tabIndex = 0; // the rows' keys begin here
+      put(this.told);
+      put(this.caption, `${count(this.rows.length)} of ${this.total} verdicts that match, ${isSorted ? `the least sure of the last ${count(SORTED)} first` : "newest first"}`);
       this.next = next;
       this.more.hidden = !next;
       this.none.hidden = this.body.childElementCount > 0;
+      this.chosen();
       if (!after) say(plural(history.length, "verdict"));
     } catch (error) {
       put(this.told, failure(error));

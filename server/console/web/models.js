@@ -17,6 +17,10 @@ export function labelsOf(model) {
   return Object.entries(model.labels ?? {}).filter(([, {documents}]) => documents > 0).sort((a, b) => b[1].documents - a[1].documents || (a[0] < b[0] ? -1 : 1));
 }
 
+// The colour of a label's badge: a class that depends on its place among the names alone, so that it stays when counts change.
+const TONES = 6;
+export const toneOf = (labels, label) => `tone${Math.max(0, [...labels].sort().indexOf(label)) % TONES}`;
+
 export const lastModel = () => last;
 
 // {name, names, picker, none}: the model that a view shows, which is that of the address, or the one shown last, or the

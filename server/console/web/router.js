@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which view is shown: "#/try/mail" is the view `try` of the model `mail`.
+// Which view is shown: "#/try/mail" is the view `try` of the model `mail`. What follows a "?" are the view's filters.
 
 import {failure, h, put} from "./dom.js";
 
 const views = new Map(); // name: {title, show, needsModel}
 let leave = null; // what the view that is shown wants done when it goes
 let turn = 0;
+let guard = null; // asks whether the view may go: it has changes that are not saved
+let shown = null; // its address
 
 export function add(name, view) {
   views.set(name, view);
@@ -13,8 +15,22 @@ export function add(name, view) {
 
 export const address = (name, ...rest) => "#/" + [name, ...rest].map(encodeURIComponent).join("/");
 
+// The filters of the address, and the address with others; no view is drawn for it.
+export const filters = () => Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? ""));
+
+export function keepFilters(values) {
+  const text = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== undefined && value !== "")).toString();
+  window.history.replaceState(null, "", location.hash.split("?")[0] + (text ? `?${text}` : ""));
+  shown = location.hash;
+}
+
+// The view that is shown asks before it goes: may() says whether it may. Null: no more.
+export function guardLeaving(may) {
+  guard = may;
+}
+
 export function here() {
-  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map((part) => {
+  const [name, ...rest] = location.hash.split("?")[0].replace(/^#\/?/, "").split("/").map((part) => {
     try {
       return decodeURIComponent(part);
     } catch {
@@ -31,6 +47,9 @@ function heading(title) {
 // Shows the view of the address in `root`. A view is show(place, rest): it puts its content in the place, and returns
 // what is to be done when it goes, or nothing.
 export async function show(root, isFirst) {
+  if (guard && !guard()) return void window.history.replaceState(null, "", shown);
+  guard = null;
+  shown = location.hash || "#/overview";
   const mine = ++turn;
   const {name, rest} = here();
   const view = views.get(name);
@@ -58,6 +77,7 @@ export async function show(root, isFirst) {
 
 // The view that is shown goes, and none comes.
 export function close() {
+  guard = null;
   turn++;
   leave?.();
   leave = null;
