@@ -22,15 +22,11 @@ export async function figures_are_those_of_the_api(api) {
   const area = (1 - one.one_minus_roca_percent / 100).toFixed(6);
   await tab.sees("svg.chart text.area", area);
   await tab.sees("figcaption", `${percentOf(progress.at(-1))} wrong`);
-  const dots = await tab.page.$$eval("svg.chart circle", (all) => all.length);
-  equal(dots, one.reliability.filter((bin) => bin.documents > 0).length, "bins");
-  const covered = await tab.page.$$eval("svg.chart .amount", (all) => {
-    const boxes = all.map((one) => one.getBBox());
-    const meet = (a, b) => a.x + 1 < b.x + b.width && b.x + 1 < a.x + a.width && a.y + 3 < b.y + b.height && b.y + 3 < a.y + a.height;
-    const dots = [...document.querySelectorAll("svg.chart circle")].map((one) => one.getBBox());
-    return all.filter((_, i) => meet(boxes[i], dots[i]) || boxes.some((box, k) => k !== i && meet(boxes[i], box))).map((one) => one.textContent);
-  });
-  equal(covered, [], "numbers of documents that lie upon another or upon their dot");
+  const bins = one.reliability.filter((bin) => bin.documents > 0);
+  const shares = await tab.page.$$eval("svg.chart .share title", (all) => all.map((one) => one.textContent));
+  equal(shares.length, bins.length, "bars");
+  bins.forEach((bin, i) => holds(shares[i].includes(`of ${bin.documents} document`), shares[i]));
+  equal(await tab.page.$$eval("svg.chart .whisker", (all) => all.length), 3 * bins.length, "intervals");
   const cells = await tab.page.$$eval("table", (all) => [...all].find((one) => one.caption.textContent.startsWith("All labels")).tBodies[0].innerText.split(/\s+/));
   equal(cells, ["ham", "spam"].flatMap((truth) => [truth, ...["ham", "spam"].map((given) => String(one.confusion[truth][given]))]), "the table");
   await tab.looksRight("quality");
@@ -42,13 +38,40 @@ export async function the_slider_says_what_a_threshold_costs(api) {
   const {daemon, tab} = await opened(api, trained);
   const one = (await daemon.call("GET", "v1/models/sample/evaluation")).windows.at(-1);
   const negatives = one.labels.ham.documents, positives = one.labels.spam.documents;
-  const points = one.roc.filter((point) => point.threshold <= 1);
+  const points = one.roc.filter((point) => point.threshold <= 1).sort((a, b) => a.threshold - b.threshold);
   const cost = (point, a, b) => Math.round(a * point.false_positive_rate * negatives + b * (1 - point.true_positive_rate) * positives);
   await tab.sees("[role=status] strong", String(Math.min(...points.map((point) => cost(point, 10, 1)))));
   const at = Math.floor(points.length / 2);
   await tab.write("input[type=range]", String(at));
   const strong = await tab.page.$$eval("[role=status] strong", (all) => all.map((one) => one.textContent));
   equal(Number(strong[2]), cost(points[at], 10, 1), "the cost");
+  const threshold = async (place) => {
+    await tab.write("input[type=range]", String(place));
+    const lines = await tab.text("pre.lines");
+    holds(lines.startsWith("[filter]\nmodel = sample\nadd_header = "), lines);
+    return Number(lines.split("add_header = ")[1]);
+  };
+  const [low, middle, high] = [await threshold(0), await threshold(at), await threshold(points.length - 1)];
+  holds(low < middle && middle < high, `the threshold rises to the right: ${low}, ${middle}, ${high}`);
+  holds(middle <= points[at].threshold && middle > points[at].threshold - 2e-6, `${middle} is ${points[at].threshold}`);
+}
+
+export async function the_pointer_reads_a_chart(api) {
+  const {daemon, tab} = await opened(api, trained);
+  const {progress} = await daemon.call("GET", "v1/models/sample/evaluation");
+  const charts = await tab.page.$$("svg.chart");
+  equal(charts.length, 4, "charts");
+  for (const chart of charts) {
+    await chart.scrollIntoView();
+    const box = await chart.boundingBox();
+    await tab.page.mouse.move(box.x + 0.96 * box.width, box.y + box.height / 2);
+    const [text, isShown] = await chart.$$eval("text", (all) => [all.at(-1).textContent, all.at(-1).getAttribute("visibility")]);
+    equal(isShown, "visible", text);
+    holds(/\d %/.test(text), text);
+    await tab.page.mouse.move(0, 0);
+  }
+  const last = await charts[2].$$eval("text", (all) => all.at(-1).textContent);
+  equal(last, `${percentOf(progress.at(-1))} wrong at 94`, "errors over time");
 }
 
 export async function other_scores_and_labels_can_be_chosen(api) {
@@ -72,6 +95,8 @@ export async function many_labels_show_the_worst_pairs_first(api) {
   const first = await tab.page.$$eval("table", (all) => [...[...all].find((one) => one.caption.textContent === "Most confused").tBodies[0].rows[0].children].map((cell) => cell.textContent));
   const {label, given, documents: n} = one.worst_pairs[0];
   equal(first.slice(0, 3), [label, given, String(n)], "the worst pair");
+  const squares = await tab.page.$$eval('svg[aria-label^="Confusion matrix of 14 labels"] title', (all) => all.map((one) => one.textContent));
+  holds(squares.includes(`${label}, verdict ${given}: ${n} document${n === 1 ? "" : "s"} of ${one.labels[label].documents}`), squares.slice(0, 5).join("; "));
   await tab.looksRight("quality-many");
 }
 

@@ -27,18 +27,41 @@ function axes(options, x, y) {
   ];
 }
 
-// A picture. options: {title, xName, yName, xDomain, yDomain, xTicks, yTicks: [[value, text]], xLog}; draw(x, y) gives
-// the elements in the frame, x and y being its scales.
+// A picture. options: {title, xName, yName, xDomain, yDomain, xTicks, yTicks: [[value, text]], xLog, points: what the pointer finds};
+// draw(x, y) gives the elements in the frame, x and y being its scales.
 export function frame(options, draw) {
   const x = scale(options.xDomain, LEFT, WIDTH - RIGHT, options.xLog);
   const y = scale(options.yDomain, HEIGHT - BOTTOM, TOP, options.yLog);
-  return s("svg", {class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": options.title},
+  const svg = s("svg", {class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": options.title},
     axes(options, x, y), draw(x, y));
+  if (options.points?.length > 0) hover(svg, options.points, x, y);
+  return svg;
 }
 
 export function line(points, x, y, kind = "") {
   const text = points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join(" ");
   return s("polyline", {class: `line ${kind}`, points: text});
+}
+
+// What is nearest to the pointer is marked, and its text shown above. points: [[x, y, text]] in the units of the axes. Beside the
+// pointer nobody needs it: the figure's text and tables say the same.
+function hover(svg, points, x, y) {
+  const mark = s("circle", {class: "dot", r: 4, visibility: "hidden"});
+  const text = s("text", {class: "amount", y: TOP + 12, visibility: "hidden"});
+  const places = points.map(([a, b, say]) => ({at: x(a), y: y(b), say}));
+  const show = (isShown) => [mark, text].forEach((one) => one.setAttribute("visibility", isShown ? "visible" : "hidden"));
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect(), at = ((event.clientX - box.left) * WIDTH) / box.width;
+    const place = places.reduce((best, one) => (Math.abs(one.at - at) < Math.abs(best.at - at) ? one : best));
+    mark.setAttribute("cx", place.at);
+    mark.setAttribute("cy", place.y);
+    text.textContent = place.say;
+    text.setAttribute("x", place.at > WIDTH / 2 ? place.at - 8 : place.at + 8);
+    text.setAttribute("text-anchor", place.at > WIDTH / 2 ? "end" : "start");
+    show(true);
+  });
+  svg.addEventListener("pointerleave", () => show(false));
+  svg.append(mark, text);
 }
 
 export const dot = (a, b, radius, x, y, title) =>
@@ -53,7 +76,7 @@ export function spark(values) {
 }
 
 // The picture as a file of its own: what the style sheet says of it is written into it.
-const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity", "paint-order"];
+const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity", "fill-opacity", "visibility", "paint-order"];
 
 function withStyles(svg) {
   const copy = svg.cloneNode(true);

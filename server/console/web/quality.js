@@ -5,7 +5,7 @@ import {get, model as of} from "./api.js";
 import {failure, field, h, put, table} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 import {choose, judgesWithout, labelsOf} from "./models.js";
-import {learningCurve, overTime, reliability, roc} from "./quality_charts.js";
+import {confusionPicture, learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {thresholds} from "./quality_threshold.js";
 
 const PAIRS = 20, LABELS_TABLE = 12, LABELS_SHOWN = 100, DRIFT_FAR = 0.25;
@@ -27,15 +27,21 @@ function figures(one, report) {
   return table(`Of ${plural(one.documents, "document")}`, [{name: "Figure"}, {name: "Value", number: true}], rows);
 }
 
-// The most confused pairs first, then the whole matrix if there are few labels.
-function confusion(one) {
+// A number of documents, shaded by its share of the label.
+function shaded(n, documents, isRight) {
+  const step = n === 0 ? 0 : Math.max(1, Math.ceil((4 * n) / documents));
+  return step === 0 ? "0" : h("span", {class: `shade ${isRight ? "for" : "against"}${step}`}, count(n));
+}
+
+// The most confused pairs first, then the whole matrix: in numbers if there are few labels, else as a picture.
+function confusion(name, one) {
   const names = Object.keys(one.labels);
   const pairs = one.worst_pairs.slice(0, PAIRS).map((pair) => [pair.label, pair.given, count(pair.documents), percent(pair.documents / one.labels[pair.label].documents)]);
   return h("section", {class: "panel"}, h("h2", null, "Confusion matrix"),
     pairs.length === 0 ? h("p", null, "Every verdict was right.")
       : table("Most confused", [{name: "Label"}, {name: "Verdict"}, {name: "Documents", number: true}, {name: "Share of the label", number: true}], pairs),
     names.length <= LABELS_TABLE ? table("All labels: rows are labels, columns are verdicts", [{name: "Label"}, ...names.map((name) => ({name, number: true}))],
-      names.map((truth) => [truth, ...names.map((given) => count(one.confusion[truth]?.[given] ?? 0))])) : null,
+      names.map((truth) => [truth, ...names.map((given) => shaded(one.confusion[truth]?.[given] ?? 0, one.labels[truth].documents, truth === given))])) : confusionPicture(name, one),
     each(one, names));
 }
 
@@ -54,7 +60,7 @@ function draw(place, report, chosen, info) {
     h("section", {class: "panel"}, h("h2", null, "Reliability"), reliability(name, one, report.positive)),
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Errors over time"), overTime(name, report.progress)) : null,
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Learning curve"), learningCurve(name, report.progress)) : null,
-    h("section", {class: "panel"}, h("h2", null, "Thresholds"), thresholds(one, report.positive))), confusion(one));
+    h("section", {class: "panel"}, h("h2", null, "Thresholds"), thresholds(name, one, report.positive))), confusion(name, one));
 }
 
 export async function show(place, rest) {

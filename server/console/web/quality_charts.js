@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pictures of Quality. Each says in words what it shows, and can be saved as SVG.
 
-import {dot, figure, frame, line} from "./chart.js";
+import {figure, frame, line} from "./chart.js";
 import {h, s} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 
@@ -20,7 +20,8 @@ export function roc(name, one, positive) {
   for (let power = 0; 10 ** power >= least * 0.999; power--) ticks.push([10 ** power, `${number(100 * 10 ** power)} %`]);
   const area = `Area under the curve ${(1 - one.one_minus_roca_percent / 100).toFixed(6)}`;
   const svg = frame({title: `ROC of ${positive}. ${area}.`, xName: "False-positive rate (logarithmic)", yName: `Recall of ${brief(positive)}`,
-    xDomain: [least, 1], yDomain: [0, 1], xTicks: ticks, yTicks: SHARES, xLog: true}, (x, y) => {
+    xDomain: [least, 1], yDomain: [0, 1], xTicks: ticks, yTicks: SHARES, xLog: true,
+    points: points.map(([rate, recall], i) => [rate, recall, `from ${percent(Math.min(1, one.roc[i].threshold))}: recall ${percent(recall)}, false positives ${percent(rate)}`])}, (x, y) => {
     const chance = Array.from({length: 41}, (_, i) => least ** (i / 40)).map((rate) => [rate, rate]);
     const steps = points.flatMap((point, i) => (i === 0 ? [point] : [[point[0], points[i - 1][1]], point]));
     return [line(chance, x, y, "ideal"), line(steps, x, y), s("text", {class: "area", x: x(1) - 8, y: y(0) - 12, "text-anchor": "end"}, area)];
@@ -28,33 +29,45 @@ export function roc(name, one, positive) {
   return figure(`${name}-roc`, svg, `${area}. The dashed line is chance; ${count(negatives)} others, so that one of them is ${percent(1 / Math.max(1, negatives))}.`);
 }
 
-// The numbers of dots, from left to right: above each, or below where the frame ends; and further away where one would
-// lie upon the number before it.
-function counted(dots) {
-  const HIGH = 13, WIDE = 8; // of a letter
-  let last = null;
-  return dots.map(({text, x, y, radius}) => {
-    const isAbove = y > 40, step = isAbove ? -HIGH : HIGH;
-    let at = isAbove ? y - radius - 5 : y + radius + HIGH;
-    if (last && x - last.x < (WIDE * (text.length + last.text.length)) / 2 && Math.abs(at - last.y) < HIGH) at = last.y + step;
-    last = {x, y: at, text};
-    return s("text", {class: "tick amount", x, y: at, "text-anchor": "middle"}, text);
-  });
+// The interval of a share at 95 % (Wilson 1927): it has a meaning for few documents, too.
+function interval(share, n) {
+  const z = 1.96, middle = (share + (z * z) / (2 * n)) / (1 + (z * z) / n);
+  const half = (z / (1 + (z * z) / n)) * Math.sqrt((share * (1 - share)) / n + (z * z) / (4 * n * n));
+  return [Math.max(0, middle - half), Math.min(1, middle + half)];
 }
 
+// A bar for each bin that has documents, with the interval of its share, and the mean probability on the dashed line.
 export function reliability(name, one, positive) {
-  const bins = one.reliability.filter((bin) => bin.documents > 0);
+  const bins = one.reliability.map((bin, i) => ({...bin, low: i / one.reliability.length, high: (i + 1) / one.reliability.length})).filter((bin) => bin.documents > 0);
   if (bins.length === 0) return missing("No document has a score.");
-  const most = Math.max(...bins.map((bin) => bin.documents));
-  const radius = (bin) => 3 + 7 * Math.sqrt(bin.documents / most);
   const isTwo = Object.keys(one.labels).length === 2;
-  const svg = frame({title: `Reliability: in each of 15 bins, the mean probability and the share for which it was right. Calibration error ${percent(one.ece)}.`,
+  const told = (bin) => `${percent(bin.accuracy)} of ${plural(bin.documents, "document")}, said ${percent(bin.confidence)}`;
+  const svg = frame({title: `Reliability: in each of ${one.reliability.length} bins, the mean probability and the share for which it was right. Calibration error ${percent(one.ece)}.`,
     xName: isTwo ? `Probability of ${brief(positive)}` : "Probability of the verdict", yName: isTwo ? `Share that was ${brief(positive)}` : "Accuracy",
-    xDomain: [0, 1], yDomain: [0, 1], xTicks: SHARES, yTicks: SHARES}, (x, y) => [
-    line([[0, 0], [1, 1]], x, y, "ideal"), line(bins.map((bin) => [bin.confidence, bin.accuracy]), x, y),
-    bins.map((bin) => dot(bin.confidence, bin.accuracy, radius(bin), x, y, `${count(bin.documents)} documents`)),
-    counted(bins.map((bin) => ({text: count(bin.documents), x: x(bin.confidence), y: y(bin.accuracy), radius: radius(bin)})))]);
-  return figure(`${name}-reliability`, svg, `Calibration error ${percent(one.ece)}. The numbers are documents; on the dashed line probabilities are what they say.`);
+    xDomain: [0, 1], yDomain: [0, 1], xTicks: SHARES, yTicks: SHARES, points: bins.map((bin) => [(bin.low + bin.high) / 2, bin.accuracy, told(bin)])}, (x, y) => [
+    bins.map((bin) => {
+      const [least, most] = interval(bin.accuracy, bin.documents), middle = (x(bin.low) + x(bin.high)) / 2;
+      return [s("rect", {class: "share", x: x(bin.low) + 1, y: y(bin.accuracy), width: x(bin.high) - x(bin.low) - 2, height: y(0) - y(bin.accuracy)}, s("title", null, told(bin))),
+        s("line", {class: "whisker", x1: middle, x2: middle, y1: y(least), y2: y(most)}),
+        [least, most].map((end) => s("line", {class: "whisker", x1: middle - 4, x2: middle + 4, y1: y(end), y2: y(end)}))];
+    }),
+    line([[0, 0], [1, 1]], x, y, "ideal")]);
+  return figure(`${name}-reliability`, svg, `Calibration error ${percent(one.ece)}. The lines are intervals of 95 %; up to the dashed line probabilities are what they say.`);
+}
+
+// ---- confusion ----------------------------------------------------------------------------------
+
+const MATRIX = 440, MATRIX_LABELS = 300; // pixels; labels: those with the most documents
+
+// Of many labels: a square for each pair that occurs. Rows are labels, columns verdicts; what the pointer is on is named.
+export function confusionPicture(name, one) {
+  const labels = Object.keys(one.labels).sort((a, b) => one.labels[b].documents - one.labels[a].documents).slice(0, MATRIX_LABELS);
+  const size = MATRIX / labels.length, place = new Map(labels.map((label, i) => [label, i]));
+  const cells = labels.flatMap((label, row) => Object.entries(one.confusion[label] ?? {}).filter(([given, n]) => n > 0 && place.has(given)).map(([given, n]) =>
+    s("rect", {class: given === label ? "right" : "wrong", x: place.get(given) * size, y: row * size, width: Math.max(1, size), height: Math.max(1, size),
+      "fill-opacity": (0.15 + 0.85 * (n / one.labels[label].documents)).toFixed(3)}, s("title", null, `${label}, verdict ${given}: ${plural(n, "document")} of ${count(one.labels[label].documents)}`))));
+  const svg = s("svg", {class: "chart", viewBox: `0 0 ${MATRIX} ${MATRIX}`, role: "img", "aria-label": `Confusion matrix of ${labels.length} labels; the most confused pairs are in the table.`}, cells);
+  return figure(`${name}-confusion`, svg, `Rows are labels, columns verdicts, those with the most documents first${labels.length < Object.keys(one.labels).length ? `; the first ${MATRIX_LABELS}` : ""}. Orange is wrong. Point at a square to see which.`);
 }
 
 // ---- over time ----------------------------------------------------------------------------------
@@ -75,7 +88,8 @@ function curve(name, title, progress, points, text) {
   const last = progress.reduce((sum, one) => sum + one.documents, 0);
   const most = Math.max(0.02, ...points.map(([, rate]) => rate));
   const svg = frame({title, xName: "Documents learned", yName: "Wrong verdicts", xDomain: [0, last], yDomain: [0, most * 1.05],
-    xTicks: nice(last).filter(Number.isInteger).map((value) => [value, count(value)]), yTicks: nice(most).map((value) => [value, percent(value)])},
+    xTicks: nice(last).filter(Number.isInteger).map((value) => [value, count(value)]), yTicks: nice(most).map((value) => [value, percent(value)]),
+    points: points.map(([at, rate]) => [at, rate, `${percent(rate)} wrong at ${count(at)}`])},
   (x, y) => line(points, x, y));
   return figure(name, svg, text);
 }

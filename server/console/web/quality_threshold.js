@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The costs of a threshold: a slider over the points of the ROC, and the cost of each kind of error.
+// The costs of a threshold: a slider over the points of the ROC, from the lowest threshold to the highest, and the cost of each kind
+// of error. Its result is what to write into the configuration or into a request.
 
 import {field, h, put} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
@@ -8,10 +9,19 @@ import {count, number, percent, plural} from "./format.js";
 function costsOf(one, positive) {
   const positives = one.labels[positive]?.documents ?? 0, negatives = one.documents - positives;
   return one.roc.filter((point) => point.threshold <= 1).map((point) => ({threshold: point.threshold,
-    falsePositives: Math.round(point.false_positive_rate * negatives), falseNegatives: Math.round((1 - point.true_positive_rate) * positives)}));
+    falsePositives: Math.round(point.false_positive_rate * negatives), falseNegatives: Math.round((1 - point.true_positive_rate) * positives)}))
+    .sort((a, b) => a.threshold - b.threshold);
 }
 
-export function thresholds(one, positive) {
+// Not rounded up: the threshold itself still has to reach it.
+const digits = (threshold) => String(Math.floor(threshold * 1e6) / 1e6);
+
+// What mail software gets at this threshold. Only the model that answers it by default needs no `model`.
+function filterLines(name, positive, threshold) {
+  return ["[filter]", ...name === "mail" ? [] : [`model = ${name}`], ...positive === "spam" ? [] : [`spam_label = ${positive}`], `add_header = ${digits(threshold)}`].join("\n");
+}
+
+export function thresholds(name, one, positive) {
   const points = costsOf(one, positive);
   if (points.length === 0) return h("p", {class: "notice"}, "This needs documents of the label and of another one.");
   const slider = h("input", {type: "range", min: 0, max: points.length - 1, step: 1});
@@ -23,7 +33,8 @@ export function thresholds(one, positive) {
     slider.setAttribute("aria-valuetext", `from ${percent(point.threshold)}`);
     put(told, h("p", null, `From ${percent(point.threshold)} on the verdict is ${positive}: `, h("strong", null, plural(point.falsePositives, "false positive")), ", ",
       h("strong", null, plural(point.falseNegatives, "false negative")), ` in ${count(one.documents)} documents. Cost `, h("strong", null, number(cost(point))), "."),
-    h("p", {class: "hint"}, `As a request: ?positive=${positive}&threshold=${point.threshold.toPrecision(6)}`));
+    h("p", {class: "hint"}, `As a request: ?positive=${encodeURIComponent(positive)}&threshold=${digits(point.threshold)}`),
+    h("p", {class: "hint"}, "For mail software, in the configuration of bayesd:"), h("pre", {class: "lines", tabindex: 0, "aria-label": "Lines of the configuration"}, filterLines(name, positive, point.threshold)));
   };
   const cheapest = () => {
     const costs = points.map(cost);
