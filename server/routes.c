@@ -164,6 +164,7 @@ static const struct nb_route ROUTES[] = {
                0),
     RSPAMD_ROW("GET", "/auth", CLASSIFY, NONE, NO_QUERY, NULL, nb_route_rspamd_auth, 0),
     API("GET", "/healthz", NONE, NONE, NO_QUERY, nb_route_healthz),
+    API("GET", "/v1/access", CLASSIFY, NONE, NO_QUERY, nb_route_access),
     LONG("GET", "/v1/state/digest", ADMIN, NONE, AT_QUERY, nb_route_digest),
     {.method = "GET",
      .pattern = "/v1/nodes",

@@ -59,8 +59,9 @@ nb_handler nb_route_learn_network; /* learns a network from the rows of the body
 nb_handler nb_route_post_network;  /* stores the given network, or learns one from a model */
 nb_handler nb_route_query_network;
 
-/* operations.c: health, readiness, metrics, and the description of the API. */
-nb_handler nb_route_healthz, nb_route_readyz, nb_route_metrics, nb_route_openapi;
+/* operations.c: health, readiness, metrics, the description of the API, and what the client may do.
+ */
+nb_handler nb_route_healthz, nb_route_readyz, nb_route_metrics, nb_route_openapi, nb_route_access;
 
 /* ---- shared by handlers ---------------------------------------------------------------------- */
 

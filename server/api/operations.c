@@ -49,6 +49,18 @@ int nb_route_healthz(struct nb_request *request, struct nb_error *error)
     return reply_text(request, "{\"status\":\"ok\"}", "application/json", error);
 }
 
+int nb_route_access(struct nb_request *request, struct nb_error *error)
+{
+    const struct nb_grant *grant = &request->grant;
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    nb_emit_open(&e, '{');
+    nb_emit_member_text(&e, "role", nb_role_name(grant->role));
+    nb_emit_member_text(&e, "models", grant->models);
+    nb_emit_member_text(&e, "token", grant->name);
+    nb_emit_close(&e, '}');
+    return nb_reply_written(request, nb_emit_end(&e), error);
+}
+
 /* Appends the member "nodes" before the end of the object. */
 static int add_nodes(struct nb_request *request)
 {

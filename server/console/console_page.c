@@ -16,6 +16,7 @@
     OTHER(index, "index.html", "text/html; charset=utf-8")                                         \
     OTHER(style, "style.css", "text/css; charset=utf-8")                                           \
     OTHER(icon, "icon.svg", "image/svg+xml")                                                       \
+    SCRIPT(access)                                                                                 \
     SCRIPT(api)                                                                                    \
     SCRIPT(bars)                                                                                   \
     SCRIPT(chart)                                                                                  \

@@ -291,6 +291,15 @@ def test_lists_show_the_models_of_the_token(api):
     daemon.client.get("/readyz", **bearer(tokens["classify"])).ok()
 
 
+def test_a_client_learns_what_it_may_do(api):
+    folder = api.new_folder()
+    token = new_token(api, folder, "ann", "train", "--models", "user-*,mail")
+    daemon = api.another(data=folder).start()
+    equal(daemon.client.get("/v1/access", **bearer(token)).ok().json, {"role": "train", "models": "user-*,mail", "token": "ann"})
+    equal(daemon.client.get("/v1/access").status, 401)
+    equal(api.another().start().client.get("/v1/access").ok().json, {"role": "admin", "models": "*", "token": ""}, "without tokens")
+
+
 def test_mail_software_is_bound_to_its_models(api):
     daemon, tokens, _ = for_users(api)
     call = daemon.client.call

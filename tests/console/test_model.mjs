@@ -74,11 +74,36 @@ export async function settings_are_explained_tried_and_saved(api) {
   equal((await daemon.call("GET", "v1/models")).models.map((one) => one.name), ["sample"], "the copies are gone");
   await tab.write("#setting-prior", '{"spam": 1, "ham": 3}');
   await tab.press("Save");
-  await tab.sees(".told", "Saved: prior, length_power.");
+  await tab.sees(".told", "Saved: length_power, prior.");
   equal(await settings(), {...old, length_power: 0.5, prior: (await settings()).prior}, "saved");
   await tab.write("#setting-prior", "{");
   await tab.press("Save");
-  await tab.sees(".told", "prior is not JSON");
+  await tab.sees(".told", 'prior: "{" cannot be read');
+  await tab.write("#setting-prior", JSON.stringify(old.prior));
+  await tab.write("#setting-max_age", "30 days");
+  await tab.press("Save");
+  await tab.sees(".told", "Saved: max_age, prior.");
+  equal((await settings()).max_age, 30 * 86400, "a span of time");
+  await tab.write("#setting-max_age", "soon");
+  await tab.press("Save");
+  await tab.sees(".told", 'max_age: "soon" is no span of time');
+}
+
+export async function unsaved_settings_are_not_left_unasked(api) {
+  const {tab} = await opened(api, "settings");
+  equal(await tab.page.$$eval("details[open] summary", (all) => all.map((one) => one.textContent)), ["Verdicts and history"], "what is open");
+  const answers = [];
+  tab.page.on("dialog", (dialog) => answers.shift() ? dialog.accept() : dialog.dismiss());
+  const leave = () => tab.page.evaluate(() => { location.hash = "#/overview"; });
+  await tab.write("#setting-unsure_band", "0.123");
+  answers.push(false);
+  await leave();
+  await tab.page.waitForFunction(() => location.hash === "#/model/sample/settings");
+  equal(await tab.page.$eval("#setting-unsure_band", (one) => one.value), "0.123", "what was written");
+  answers.push(true);
+  await leave();
+  await tab.sees("main h1", "Overview");
+  equal(answers, [], "asked twice");
 }
 
 export async function of_a_large_model_it_is_asked_first(api) {
@@ -98,6 +123,7 @@ export async function of_a_large_model_it_is_asked_first(api) {
 
 export async function settings_by_the_book_are_tried(api) {
   const {daemon, tab} = await opened(api, "labels", {awaited: [409]});
+  tab.page.on("dialog", (dialog) => dialog.accept()); // changes that are not saved are left
   const set = async (change) => daemon.call("PUT", "v1/models/sample", {...(await daemon.call("GET", "v1/models/sample")).settings, ...change});
   const judged = async () => (await daemon.call("GET", "v1/models/sample/evaluation?scores=leave-one-out")).windows.at(-1);
   const shown = () => tab.page.$$eval(".told tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));

@@ -71,6 +71,26 @@ export async function a_daemon_that_goes_is_missed(api) {
   await tab.sees(".light.good", "All is well");
   await daemon.end("SIGKILL");
   await tab.sees(".light.bad", "Can't reach bayesd, retrying.");
+  holds(await tab.page.$(".away .tile"), "the old figures are grey");
   await daemon.begin();
   await tab.sees(".light.good", "All is well");
+  holds(!(await tab.page.$(".away")), "the new ones are not");
+}
+
+export async function of_many_models_the_learning_are_counted(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("ready");
+  for (let i = 0; i < 12; i++) await daemon.call("POST", `v1/models/user-${i}/train`, {documents: [{text: "one", label: "a"}, {text: "two", label: "b"}]});
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees(".light.good h2", "All is well");
+  await tab.sees("#learning summary", "1 of 13 models are ready, 12 still learn.");
+  await tab.press("1 of 13 models are ready, 12 still learn.");
+  await tab.sees("#learning li a", "user-7: a has 1 document");
+  await tab.looksRight("overview-many");
+  await tab.write('input[type="search"]', "user-1");
+  await tab.press("Show");
+  await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  await tab.click('tbody th a');
+  await tab.sees("main h1", "Model");
 }

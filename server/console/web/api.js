@@ -17,12 +17,11 @@ export function hasToken() {
   return token !== "";
 }
 
-// An empty token forgets the one there was. Who remembers what a token may not do gets an event "token-changed".
+// An empty token forgets the one there was.
 export function useToken(value, isKept) {
   token = value;
   if (isKept && value) sessionStorage.setItem(KEPT, value);
   else sessionStorage.removeItem(KEPT);
-  window.dispatchEvent(new Event("token-changed"));
 }
 
 // The address of a path of the API: segments are quoted, parameters that are undefined left out.

@@ -49,11 +49,13 @@ function ofAModel(model) {
   return say(`${model.name}: ${name} has ${plural(label.documents, "document")}${others}; ${FEW} of each are a beginning.`);
 }
 
-// Of many models only the first ones are listed; nobody reads hundreds.
-function ofModels(models) {
-  const all = models.flatMap(ofAModel);
-  const left = all.length - MODELS_MOST;
-  return left > 1 ? [...all.slice(0, MODELS_MOST), {level: "warn", text: `${plural(left, "other model")} ${left === 1 ? "needs" : "need"} documents, too.`}] : all;
+// Of a few models each that is still learning is named. Of many, as of a site with one for each user, some always are: they are
+// counted (learning()), and are no reason for concern.
+const ofModels = (models) => (models.length > MODELS_MOST ? [] : models.flatMap(ofAModel));
+
+// Of many models: {all, learning: [{text, view, model}]}; null: they are few.
+export function learning({models}) {
+  return models.length > MODELS_MOST ? {all: models.length, learning: models.flatMap(ofAModel)} : null;
 }
 
 // `waiting`: names of models with changes in their quarantine.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdicts that a model keeps: filtered, explained in their row, and corrected by one click or key, without the document.
 
+import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {brief, count, moment, percent, plural} from "./format.js";
@@ -28,8 +29,8 @@ function offer(place, info, again) {
   put(place, h("section", {class: "panel"}, h("h2", null, "This model keeps no verdicts"),
     h("p", null, `It can keep its last verdicts on disk for ${info.settings.history_days} days, with the words of the documents and not the documents themselves: those for mail software, `,
       "and those of requests with ?remember=1. Here a wrong one can then be corrected without the mail."),
-    h("p", null, subject, " ", h("label", {for: "keep-subjects"}, "Keep the subjects of mails, too")),
-    h("button", {type: "button", class: "main", onclick: begin}, `Keep the last ${count(KEPT)}`)));
+    may("admin") ? [h("p", null, subject, " ", h("label", {for: "keep-subjects"}, "Keep the subjects of mails, too")),
+      h("button", {type: "button", class: "main", onclick: begin}, `Keep the last ${count(KEPT)}`)] : h("p", null, "An administrator can switch that on.")));
 }
 
 // ---- a row --------------------------------------------------------------------------------------

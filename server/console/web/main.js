@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of the page: navigation, sign-in, and the view that the address names.
 
+import * as access from "./access.js";
 import {get, hasToken, useToken} from "./api.js";
 import {h, put} from "./dom.js";
 import * as history from "./history.js";
@@ -18,9 +19,9 @@ import * as trying from "./try.js";
 const VIEWS = {
   overview: {title: "Overview", show: overview.show},
   try: {title: "Try", show: trying.show, isOfModel: true},
-  train: {title: "Train", show: train.show, isOfModel: true},
-  history: {title: "History", show: history.show, isOfModel: true},
-  next: {title: "Label next", show: next.show, isOfModel: true},
+  train: {title: "Train", show: train.show, isOfModel: true, role: "train"},
+  history: {title: "History", show: history.show, isOfModel: true, role: "train"},
+  next: {title: "Label next", show: next.show, isOfModel: true, role: "train"},
   model: {title: "Model", show: model.show, isOfModel: true},
   quality: {title: "Quality", show: quality.show, isOfModel: true},
 };
@@ -34,7 +35,7 @@ function drawFrame(isOpen) {
   const link = ([name, view]) => h("a", {href: address(name), "data-view": name, onclick: (event) => {
     if (view.isOfModel && lastModel()) event.currentTarget.setAttribute("href", address(name, lastModel()));
   }}, view.title);
-  put(nav, isOpen ? Object.entries(VIEWS).map(link) : null);
+  put(nav, isOpen ? Object.entries(VIEWS).filter(([, view]) => access.may(view.role ?? "classify")).map(link) : null);
   put(tools, theme, hasToken() && isOpen ? h("button", {class: "quiet", type: "button", onclick: signOut}, "Sign out") : null);
 }
 
@@ -49,7 +50,8 @@ function signIn() {
   askForToken(root, () => open());
 }
 
-function open(isFirst) {
+async function open(isFirst) {
+  await access.ask().catch(() => {}); // the view says what is wrong
   drawFrame(true);
   show(root, isFirst);
 }

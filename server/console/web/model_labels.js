@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The labels of a model: renamed, merged, deleted, and the words with the most evidence for one.
 
+import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
 import {count, evidence, plural} from "./format.js";
@@ -67,9 +68,9 @@ export function show(place, info) {
     `Forget ${label}`, () => attempt(() => json("DELETE", of(info.name, ["labels", label])), `The documents of ${label} are forgotten.`));
   const buttons = (label, documents) => h("span", {class: "row"},
     h("button", {type: "button", class: "quiet", "aria-label": `Words of ${label}`, onclick: () => words(below, info, label).catch((error) => put(told, failure(error)))}, "Words"),
-    h("button", {type: "button", class: "quiet", "aria-label": `Rename ${label}`, onclick: () => rename(label)}, "Rename"),
+    !may("admin") ? null : [h("button", {type: "button", class: "quiet", "aria-label": `Rename ${label}`, onclick: () => rename(label)}, "Rename"),
     labelsOf(info).length > 1 ? h("button", {type: "button", class: "quiet", "aria-label": `Merge ${label}`, onclick: () => merge(label)}, "Merge") : null,
-    h("button", {type: "button", class: "quiet danger", "aria-label": `Forget ${label}`, onclick: () => remove(label, documents)}, "Forget"));
+    h("button", {type: "button", class: "quiet danger", "aria-label": `Forget ${label}`, onclick: () => remove(label, documents)}, "Forget")]);
   put(place, told, rowsOf(labelsOf(info), buttons), below);
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models of Overview, a page at a time: there may be very many, one for each user.
 
+import {may} from "./access.js";
 import {get, path} from "./api.js";
 import {field, h, put, table} from "./dom.js";
 import {count, percent} from "./format.js";
 import {labelsOf, nothing} from "./models.js";
 import {address} from "./router.js";
 
-const PAGE = 100;
+const PAGE = 100, SEARCHED_FROM = 10;
 const LABELS_MOST = 4, LETTERS_MOST = 80; // of a model's labels in the list
 const NAME_MOST = 128;
 const JUDGED_LEAST = 50; // documents
@@ -45,9 +46,9 @@ function accuracyOf(families, model) {
 }
 
 function modelTable(models, families) {
-  const links = (name) => h("span", {class: "links"}, [["try", "Try"], ["train", "Train"], ["model", "Model"], ["quality", "Quality"]].map(([view, text]) =>
+  const links = (name) => h("span", {class: "links"}, [["try", "Try"], may("train") ? ["train", "Train"] : null, ["model", "Model"], ["quality", "Quality"]].filter(Boolean).map(([view, text]) =>
     h("a", {href: address(view, name), "aria-label": `${text} ${name}`}, text)));
-  const rows = models.map((model) => [model.name, labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
+  const rows = models.map((model) => [h("a", {href: address("model", model.name)}, model.name), labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
     accuracyOf(families, model), links(model.name)]);
   return table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true},
     {name: "Vocabulary", number: true}, {name: "Accuracy (last 1,000)", number: true}, {name: "Views"}], rows);
@@ -91,7 +92,7 @@ export class ModelList {
     const text = JSON.stringify([models, families?.bayesd_evaluation_accuracy]);
     if (text !== this.drawn) put(this.shown, shown);
     this.drawn = text;
-    if (next || !isAll) this.finder.hidden = false; // once there, it stays
+    if (next || !isAll || models.length > SEARCHED_FROM) this.finder.hidden = false; // once there, it stays
     this.turner.hidden = !next && this.pages.length === 1;
     this.back.disabled = this.pages.length === 1;
     this.on.disabled = !next;

@@ -8,24 +8,11 @@ import {question} from "./model_labels.js";
 
 const PAGE = 1000, ROWS = 50;
 
-let isRefused = false; // the token is not an administrator's: it is not asked again
+// {quarantine, next}: the first changes that wait, for whoever may settle them.
+export const firstOf = (name, limit) => get(of(name, ["quarantine"], {limit}));
 
-// {quarantine, next}: the first changes that wait for whoever may settle them; none for others.
-export async function firstOf(name, limit) {
-  if (isRefused) return {quarantine: []};
-  try {
-    return await get(of(name, ["quarantine"], {limit}));
-  } catch (error) {
-    if (error.status !== 403) throw error;
-    isRefused = true;
-    return {quarantine: []};
-  }
-}
-
-window.addEventListener("token-changed", () => { isRefused = false; });
-
-const wish = (row) => (row.untrain ? "to be forgotten" : row.label ?? "without a label");
-const says = (row) => (row.verdict === undefined ? "-" : row.probability === undefined ? row.verdict : `${row.verdict} (${wish(row)}: ${percent(row.probability)})`);
+const wanted = (row) => (row.untrain ? "to be forgotten" : row.label ?? "without a label");
+const says = (row) => (row.verdict === undefined ? "-" : row.probability === undefined ? row.verdict : `${row.verdict} (${wanted(row)}: ${percent(row.probability)})`);
 
 // Of each source: {source, changes, agreed: with what the model says, until: when the last of them came}.
 function sourcesOf(rows) {
@@ -63,6 +50,6 @@ export async function waiting(place, name, changed) {
     table("By source", [{name: "Source"}, {name: "Changes", number: true}, {name: "Agree with the model", number: true}, {name: "Actions"}],
       sourcesOf(rows).map((one) => [one.source, count(one.changes), count(one.agreed), h("span", {class: "row"}, button(one, "apply", "Apply", false), button(one, "drop", "Drop", true))])),
     table("Changes", [{name: "Document"}, {name: "Source"}, {name: "Label"}, {name: "Model's verdict"}],
-      rows.slice(0, ROWS).map((row) => [row.id, row.source, wish(row), says(row)])),
+      rows.slice(0, ROWS).map((row) => [row.id, row.source, wanted(row), says(row)])),
     next || rows.length > ROWS ? h("p", {class: "hint"}, `${next ? "More" : count(rows.length - ROWS)} follow.`) : null);
 }

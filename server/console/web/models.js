@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models that there are, and choosing one of them.
 
+import {may} from "./access.js";
 import {get, path} from "./api.js";
 import {field, h} from "./dom.js";
 import {address} from "./router.js";
@@ -64,5 +65,5 @@ export const judgesWithout = ({settings}) => settings.decision === "stacked" || 
 
 // Shown where there is no model at all.
 export function nothing() {
-  return h("p", {class: "notice"}, "There is no model yet. ", h("a", {href: address("train")}, "Train one"), " with documents of two labels.");
+  return h("p", {class: "notice"}, "There is no model yet. ", may("train") ? [h("a", {href: address("train")}, "Train one"), " with documents of two labels."] : null);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of the daemon: health, figures, models.
 
+import {may} from "./access.js";
 import {get, send} from "./api.js";
 import {spark} from "./chart.js";
-import {concerns} from "./concerns.js";
+import {concerns, learning} from "./concerns.js";
 import {h, put} from "./dom.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {parse, total} from "./metrics.js";
@@ -14,6 +15,7 @@ import {address} from "./router.js";
 
 const PAUSE = 5000; // milliseconds between two looks
 const POINTS = 60;
+const LISTED_MOST = 100; // models that still learn
 const ASKED_MOST = 20; // models that are asked for their quarantine
 
 // ---- what is asked ------------------------------------------------------------------------------
@@ -42,7 +44,7 @@ async function metrics(isAsked) {
 // or more have come.
 async function waitingIn(families, models, before) {
   const came = (all) => total(all, "bayesd_changes_total", {status: "quarantined"});
-  if (!families) return [];
+  if (!families || !may("admin")) return [];
   if (before?.families && before.waiting.length === 0 && came(before.families) === came(families)) return [];
   const waits = async ({name}) => ((await firstOf(name, 1)).quarantine.length > 0 ? name : null);
   return (await Promise.all(models.filter((model) => model.state !== "damaged").slice(0, ASKED_MOST).map(waits))).filter(Boolean);
@@ -64,6 +66,17 @@ function light(found) {
   return h("section", {class: `light ${level}`, "aria-labelledby": "light"},
     h("h2", {id: "light"}, h("span", {class: "lamp", "aria-hidden": "true"}), title),
     found.length > 0 ? h("ul", null, found.map((one) => h("li", {class: one.level}, text(one)))) : null);
+}
+
+// How many of many models are ready; which are not, on request.
+function readyModels(state) {
+  const found = learning(state);
+  if (!found) return null;
+  const few = found.learning.length, ready = found.all - few;
+  const text = `${count(ready)} of ${state.hasMore ? "the first " : ""}${count(found.all)} models are ready${few > 0 ? `, ${count(few)} still learn` : ""}.`;
+  return few === 0 ? h("p", null, text) : h("details", {id: "learning"}, h("summary", null, text),
+    h("ul", null, found.learning.slice(0, LISTED_MOST).map((one) => h("li", null, h("a", {href: address(one.view, one.model)}, one.text)))),
+    few > LISTED_MOST ? h("p", {class: "hint"}, `And ${count(few - LISTED_MOST)} more.`) : null);
 }
 
 function tile(name, value, detail) {
@@ -94,7 +107,7 @@ function rateBetween(before, now) {
 }
 
 export async function show(place) {
-  const health = h("div"), figures = h("div"), models = h("div");
+  const health = h("div"), figures = h("div"), ready = h("div"), models = h("div");
   const rates = [];
   let before = null, timer = null, isGone = false, turn = 0;
   const draw = (state) => {
@@ -103,6 +116,10 @@ export async function show(place) {
     if (rates.length > POINTS) rates.shift();
     put(health, light(concerns(state)));
     put(figures, tiles(state, rates));
+    figures.classList.remove("away");
+    const isOpen = ready.querySelector("details")?.open;
+    put(ready, readyModels(state));
+    if (isOpen) ready.querySelector("details")?.setAttribute("open", "");
     listed.draw(state.page, state.families);
     before = state;
   };
@@ -113,6 +130,7 @@ export async function show(place) {
     if (mine === turn && !isGone) draw(state);
   };
   const failed = (error) => {
+    figures.classList.toggle("away", error.status === 0); // the figures are old
     if (!isGone && error.status !== 401) put(health, light([{level: "bad", text: error.status === 0 ? "Can't reach bayesd, retrying." : error.message}]));
   };
   const again = async () => {
@@ -120,7 +138,7 @@ export async function show(place) {
     if (!isGone) timer = setTimeout(again, PAUSE);
   };
   const listed = new ModelList(models, () => lookAndDraw(false).catch(failed));
-  put(place, health, figures, models);
+  put(place, health, figures, ready, models);
   await lookAndDraw(true);
   timer = setTimeout(again, PAUSE);
   return () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classifies a text or a mail, shows why, and teaches the right label.
 
+import {may} from "./access.js";
 import {document as ask, get, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {dropPlace} from "./drop.js";
@@ -127,7 +128,7 @@ class Trial {
   }
 
   showFirst() {
-    put(this.result, h("p", {class: "notice"}, "The model has learned nothing yet. Teach it this document:"), this.teaching(null));
+    put(this.result, h("p", {class: "notice"}, may("train") ? "The model has learned nothing yet. Teach it this document:" : "The model has learned nothing yet."), this.teaching(null));
   }
 
   classify() {
@@ -152,6 +153,7 @@ class Trial {
   }
 
   teaching(verdict) {
+    if (!may("train")) return null;
     const labels = labelsOf(this.info).map(([label]) => label);
     const chance = (label) => verdict?.probabilities?.[label] ?? 0;
     if (labels.length > LABELS_MOST) labels.sort((a, b) => chance(b) - chance(a)); // few keep their places
