@@ -456,6 +456,8 @@ static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum n
         if (r->totals[rare[i]] > 0)
             nb_emit_member_u64(e, nb_status_name(rare[i]), r->totals[rare[i]]);
     }
+    if (r->merged > 0)
+        nb_emit_member_u64(e, "merged", r->merged);
     nb_emit_member_u64(e, "failed", r->failed);
 }
 

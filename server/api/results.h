@@ -40,6 +40,7 @@ struct nb_results {
     uint64_t size;             /* results written so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
+    uint64_t merged; /* texts without an id that are the same document as one before */
 };
 
 /* Every function returns 0, or a code that fails the request: NB_NO_MEMORY or a code of the

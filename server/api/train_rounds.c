@@ -116,7 +116,9 @@ int nb_training_add(struct nb_training *training, const struct nb_json_document 
     struct nb_error why = {0};
     rc = add_to_batch(training, document, &why);
     if (rc == 0) {
-        next->places[next->count++] = (struct nb_train_reply){.warning = document->warning};
+        bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
+        next->places[next->count++] = (struct nb_train_reply){
+            .warning = document->warning, .is_nameless = document->id.length == 0 && !is_mail};
         return 0;
     }
     if (!fails_request(training, rc))
@@ -167,7 +169,11 @@ static int answer(const struct nb_training *t, struct nb_posted_documents *g,
             continue;
         }
         assert(g->batch != NULL && receipt < nb_batch_size(g->batch)); /* one for each change */
-        rc = nb_results_receipt(t->results, nb_batch_receipt(g->batch, receipt++), error);
+        const struct nb_receipt *taken = nb_batch_receipt(g->batch, receipt++);
+        bool is_known = taken->status == NB_UNCHANGED || taken->status == NB_RELABELLED ||
+                        taken->status == NB_UPDATED;
+        t->results->merged += g->places[i].is_nameless && taken->code == 0 && is_known;
+        rc = nb_results_receipt(t->results, taken, error);
     }
     if (rc == 0)
         clear(g);

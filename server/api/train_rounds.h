@@ -22,6 +22,7 @@ struct nb_round;
 struct nb_train_reply {
     struct nb_error *error; /* owned: why the document was not learned; NULL: see its receipt */
     const char *warning;    /* as in nb_json_document */
+    bool is_nameless;       /* a text without an id: another one like it is the same document */
 };
 
 /* The documents of a round, in order. */

@@ -3,6 +3,7 @@
 comes out, and the exit status."""
 import contextlib
 import csv
+import hashlib
 import http.server
 import io
 import json
@@ -195,7 +196,7 @@ def test_tables(api):
         equal((got["learned"], got["unread"]), (2, 0), name)
         equal(counts(api, model), {"ham": 1, "spam": 1}, name)
         # Sent anew as it ought to have been read, it is the same document.
-        document = {"text": text, "label": "spam", **({"id": id} if id else {})}
+        document = {"text": text, "label": "spam", "id": id or hashlib.blake2b(content, digest_size=16).hexdigest() + ":1"}
         equal(api.post(f"/v1/models/{model}/train", document).ok().json["status"], "unchanged", name)
 
 
@@ -290,9 +291,9 @@ def test_rows_can_be_numbered(api):
     equal(api.get(f"/v1/models/{model}").ok().json, row, "the same command changes nothing")
     client.run("untrain", *numbered)
     equal(api.get(f"/v1/models/{model}").ok().json["documents"], 0)
-    # Without ids equal rows are one document, which has the label of the later one.
+    # Without ids, too, each row is a document.
     got = client.json("train", "--in-order", "--connections", "1", "-m", model, "--columns", "x=x,label=label", table)
-    equal((got["learned"], got["unchanged"], got["relabelled"]), (2, 1, 1))
+    equal((got["learned"], got["unchanged"], got["relabelled"]), (4, 0, 0))
     named = write(folder, "n.csv", content=b"#,x,label\n7,a,p\n")
     client.run("train", "-m", model, "--columns", "x=x,label=label,id=#", named)
     equal(api.get(f"/v1/models/{model}/documents/7").ok().json["label"], "p")
@@ -1505,6 +1506,54 @@ def test_network_learned_from_a_model(api):
     client.run("network", "from", name, "no-such-model", status=NOINPUT)
     client.run("network", "from", name, status=USAGE)
     client.run("network", "show", name, name, status=USAGE)
+
+
+# ---- rows of tables -----------------------------------------------------------------------------
+ROWS = b"label,text\n" + b"".join(b"%s,%s\n" % (kind, text) for kind, text in
+                                  ((b"spam", b"win a prize"), (b"ham", b"lunch"), (b"ham", b"win a prize"), (b"spam", b"win a prize")) * 10)
+
+
+def test_each_row_of_a_table_counts(api):
+    """Its id is the source and its number: a table again changes nothing, two tables share no id."""
+    client, model, folder = Bayesc(api), api.name(), api.new_folder()
+    one = write(folder, "one.csv", content=ROWS)
+    other = write(folder, "other.csv", content=ROWS.replace(b"lunch", b"dinner"))
+    copy = write(folder, "copy.csv", content=ROWS)
+    got = client.json("train", "-m", model, one)
+    equal((got["learned"], got["unchanged"], "merged" in got), (40, 0, False))
+    equal(counts(api, model), {"spam": 20, "ham": 20})
+    for again in (["train", "-m", model, copy], ["train", "-m", model, "--in-order", one], ["train", "-m", model, "-f", "csv"]):
+        got = client.json(*again, stdin=ROWS)
+        equal((got["learned"], got["unchanged"]), (0, 40), again)
+    equal(client.json("train", "-m", model, other)["learned"], 40)
+    equal(client.json("untrain", "-m", model, "-f", "csv", stdin=ROWS)["forgotten"], 40)
+    equal(counts(api, model), {"spam": 20, "ham": 20})
+    model = api.name()
+    client.run("train", "-m", model, "--source", "tickets", one, other)
+    equal(sum(counts(api, model).values()), 80)
+    for row, label in ((1, "spam"), (2, "ham"), (80, "spam")):
+        equal(api.get(f"/v1/models/{model}/documents/tickets:{row}").ok().json["label"], label)
+    equal(client.json("train", "-m", model, "--source", "tickets", one, other)["unchanged"], 80)
+    # An id of its own, and that of a mail, stay.
+    model = api.name()
+    table = b"id,label,text\nown,a,word\n,b,word\n"
+    client.run("train", "-m", model, "--source", "s", "-f", "csv", stdin=table)
+    equal(api.get(f"/v1/models/{model}/documents/own").ok().json["label"], "a")
+    equal(api.get(f"/v1/models/{model}/documents/s:2").ok().json["label"], "b")
+    lines = b"".join(b'{"kind": "a", "words": "the same"}\n' for _ in range(5))
+    got = client.json("train", "-m", api.name(), "-f", "ndjson", "--columns", "text=words,label=kind", stdin=lines)
+    equal(got["learned"], 5, "lines with columns are a table")
+
+
+def test_merged_texts_are_told(api):
+    client, model = Bayesc(api), api.name()
+    lines = b"".join(b'{"label": "a", "text": "the same"}\n' for _ in range(5))
+    got = client.json("train", "-m", model, "-f", "ndjson", stdin=lines)
+    equal((got["learned"], got["unchanged"], got["merged"]), (1, 4, 4))
+    said = client.run("train", "-m", api.name(), "-f", "ndjson", stdin=lines).decode()
+    holds("4 texts without an id merged" in said, said)
+    batch = {"documents": [{"text": "x", "label": "a"}, {"text": "x", "label": "b"}, {"text": "x", "label": "b", "id": "own"}]}
+    equal(api.post(f"/v1/models/{api.name()}/train", batch).ok().json["merged"], 1)
 
 
 # ---- the whole ----------------------------------------------------------------------------------

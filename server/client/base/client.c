@@ -2,10 +2,13 @@
 #include "server/client/base/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -228,4 +231,32 @@ int nb_fetch(const struct nb_client *client, const char *method, const char *pat
     nb_call_close(&call);
     nb_buffer_deinit(&reply);
     return f.is_broken ? nb_error_set(error, NB_IO, "the output cannot be written") : rc;
+}
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder != '\0' ? folder : "/tmp";
+}
+
+int nb_temporary_fault(int reason, struct nb_error *error)
+{
+    char text[NB_ERROR_TEXT];
+    (void)snprintf(text, sizeof text, "the temporary file in %.200s (TMPDIR names another folder)",
+                   temporary_folder());
+    return nb_error_errno(error, reason, text);
+}
+
+int nb_temporary_file(struct nb_error *error)
+{
+    int file = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/bayesc-XXXXXX", temporary_folder());
+        errno = ENAMETOOLONG;
+        file = length > 0 && (size_t)length < sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
+        if (file >= 0)
+            (void)unlink(path); /* a name that stays does no harm */
+    }
+    return file >= 0 ? file : nb_temporary_fault(errno, error);
 }

@@ -73,6 +73,14 @@ int nb_fetch(const struct nb_client *client, const char *method, const char *pat
              int (*check)(void *user, const char *bytes, size_t length), void *user,
              struct nb_error *error);
 
+/* Opens a nameless file in $TMPDIR or /tmp; on file systems without these, a file whose name is
+ * removed at once. Returns a descriptor, which the caller closes, or NB_DISK_FULL, NB_NOT_FOUND or
+ * NB_IO. */
+int nb_temporary_file(struct nb_error *error);
+
+/* Reports a fault of that file, an errno. Returns its code. */
+int nb_temporary_fault(int reason, struct nb_error *error);
+
 /* For commands that must finish something before they exit: from now on Ctrl-C (SIGINT) and SIGTERM
  * are only noted. With `again_kills` only the first Ctrl-C is noted; a second Ctrl-C or SIGTERM
  * ends the program at once. Programs that end a command after a time, such as timeout(1) and mail

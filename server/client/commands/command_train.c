@@ -74,6 +74,8 @@ static int print_json(const struct nb_run *run, const struct tally *tally, struc
         if (i < RARE || tally->counts[i] > 0)
             (void)json_object_set_new(object, STATUS_NAMES[i],
                                       json_integer((json_int_t)tally->counts[i]));
+    if (run->merged > 0)
+        (void)json_object_set_new(object, "merged", json_integer((json_int_t)run->merged));
     (void)json_object_set_new(object, "failed", json_integer((json_int_t)run->refused));
     (void)json_object_set_new(object, "unread", json_integer((json_int_t)run->unread));
     (void)json_object_set_new(object, "seconds", json_real(nb_progress_seconds(&run->progress)));
@@ -116,6 +118,7 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
                  nb_figure_of(run->documents).text);
     for (size_t i = 0; i < STATUSES; i++)
         print_count(tally->counts[i], STATUS_WORDS[i], i < 2);
+    print_count(run->merged, "texts without an id merged with the same text", false);
     print_count(run->refused, "refused", false);
     print_count(run->unread, "files not read", false);
     (void)printf("; %s, %.0f/s\n", nb_figure_of_seconds(seconds).text,
@@ -150,10 +153,12 @@ static int run_train(struct nb_client *client, const void *user, char **argument
                      struct nb_error *error)
 {
     const struct train_options *options = user;
+    struct nb_files_options files = options->files;
     struct tally tally = {0};
+    uint64_t rows = 0;
     struct nb_run run = {
         .client = client,
-        .files = &options->files,
+        .files = &files,
         .operation = "/train",
         .source = options->source,
         .verb = "trained",
@@ -169,6 +174,8 @@ static int run_train(struct nb_client *client, const void *user, char **argument
         .user = &tally,
     };
     int rc = nb_source_check(options->source, error);
+    files.rows = &rows;
+    files.row_source = options->source;
     if (rc == 0 && options->is_unlabelled && options->files.label != NULL)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--label and --unlabelled exclude each other");
     if (rc == 0)
@@ -302,10 +309,12 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
                        struct nb_error *error)
 {
     const struct untrain_options *options = user;
+    struct nb_files_options files = options->files;
     struct untrain_tally tally = {0};
+    uint64_t rows = 0;
     struct nb_run run = {
         .client = client,
-        .files = &options->files,
+        .files = &files,
         .operation = "/untrain",
         .source = options->source,
         .verb = "removed",
@@ -315,6 +324,8 @@ static int run_untrain(struct nb_client *client, const void *user, char **argume
         .user = &tally,
     };
     int rc = nb_source_check(options->source, error);
+    files.rows = &rows;
+    files.row_source = options->source;
     if (rc == 0)
         rc = untrain_ids(client, options, &tally, error);
     if (rc == 0 && (count > 0 || options->ids.count == 0))

@@ -180,6 +180,7 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
 {
     struct nb_run *run = user;
     nb_progress_add(&run->progress, outcome->bytes);
+    run->merged += outcome->merged;
     if (outcome->refusal != NULL && outcome->code != NB_NOT_FOUND) {
         complain(run->refused++, outcome->name, outcome->refusal);
         return run->wants_refused ? run->take(run->user, outcome, error) : 0;

@@ -49,6 +49,7 @@ struct nb_run {
     uint64_t refused;   /* documents that the daemon refused; also reported */
     uint64_t remarks;   /* remarks printed about files */
     uint64_t documents; /* documents that the daemon accepted */
+    uint64_t merged;    /* texts without an id that are the same document as one before */
     uint64_t total;     /* number of all documents; 0: not known */
 };
 

@@ -85,42 +85,6 @@ static int sort_labels(struct nb_labelled_corpus *corpus, struct nb_error *error
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder != NULL && *folder != '\0' ? folder : "/tmp";
-}
-
-/* Opens a nameless file; on file systems without these, a file whose name is removed at once. The
- * file is always in the given folder, so that a message can name the folder. */
-static FILE *open_nameless(const char *folder)
-{
-    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/bayesc-XXXXXX", folder);
-        if (length < 0 || (size_t)length >= sizeof path) {
-            errno = ENAMETOOLONG;
-            return NULL;
-        }
-        file = mkostemp(path, O_CLOEXEC);
-        if (file >= 0)
-            (void)unlink(path); /* a name that stays does no harm */
-    }
-    FILE *opened = file >= 0 ? fdopen(file, "w+") : NULL;
-    if (file >= 0 && opened == NULL)
-        (void)close(file);
-    return opened;
-}
-
-static int refuse_file(int reason, const char *what, struct nb_error *error)
-{
-    char text[NB_ERROR_TEXT];
-    (void)snprintf(text, sizeof text, "%s in %.200s (TMPDIR names another folder)", what,
-                   temporary_folder());
-    return nb_error_errno(error, reason, text);
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static int write_item(struct nb_labelled_corpus *corpus, const struct nb_item *item,
@@ -135,7 +99,7 @@ static int write_item(struct nb_labelled_corpus *corpus, const struct nb_item *i
         (values > 0 && fwrite(item->values.bytes, 1, values, corpus->file) != values) ||
         (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
         fwrite(item->name, 1, name, corpus->file) != name)
-        return refuse_file(errno, "the temporary file", error);
+        return nb_temporary_fault(errno, error);
     entry->length = (uint32_t)length;
     entry->values_length = (uint32_t)values;
     entry->id_length = (uint16_t)id;
@@ -224,12 +188,15 @@ int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
                                    .refuse = refuse,
                                    .note = note,
                                    .user = corpus};
-    corpus->file = open_nameless(temporary_folder());
+    int file = nb_temporary_file(error);
+    corpus->file = file >= 0 ? fdopen(file, "w+") : NULL;
+    if (file >= 0 && corpus->file == NULL)
+        (void)close(file); /* nothing was written */
     if (corpus->file == NULL)
-        return refuse_file(errno, "a temporary file", error);
+        return file < 0 ? file : nb_error_no_memory(error);
     int rc = nb_files_read(&files, paths, count, error);
     if (rc == 0 && fflush(corpus->file) != 0)
-        rc = refuse_file(errno, "the temporary file", error);
+        rc = nb_temporary_fault(errno, error);
     return rc == 0 ? sort_labels(corpus, error) : rc;
 }
 
@@ -282,7 +249,7 @@ int nb_labelled_corpus_get(struct nb_labelled_corpus *corpus, size_t i, struct n
         if (got == 0)
             return nb_error_set(error, NB_IO, "the temporary file has been cut");
         if (got < 0 && errno != EINTR)
-            return refuse_file(errno, "the temporary file", error);
+            return nb_temporary_fault(errno, error);
         corpus->content.length += got > 0 ? (size_t)got : 0;
     }
     const char *label = corpus->labels[entry->label], *content = corpus->content.bytes;

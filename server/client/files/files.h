@@ -51,6 +51,12 @@ struct nb_files_options {
     bool by_folder;              /* the first folder below a path is the label */
     bool is_recursive;           /* all folders of a Maildir++ */
     bool keeps_rows;             /* items from a table carry their row */
+    /* A row of a table without an id gets the id "SOURCE:ROW": repeated rows count, and the same
+     * table again changes nothing. The source is `row_source`, and rows are then counted over all
+     * files, in *rows; or, if it is NULL, a hash of the file. Without `rows` there are no such
+     * ids. */
+    const char *row_source;
+    uint64_t *rows;
 };
 
 /* clang-format off */

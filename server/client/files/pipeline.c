@@ -203,7 +203,8 @@ static int take_outcome(struct nb_pipeline *p, const struct batch *batch, size_t
                                  .id = batch->texts.bytes + row->id,
                                  .row = batch->texts.bytes + row->table_row,
                                  .bytes = row->bytes,
-                                 .number = p->documents++};
+                                 .number = p->documents++,
+                                 .merged = i == 0 ? nb_answer_number(batch->reply, "merged") : 0};
     const json_t *problem = json_object_get(result, "error");
     if (batch->code != 0) {
         outcome.code = batch->code;

@@ -36,6 +36,7 @@ struct nb_outcome {
     const char *refusal;  /* why the daemon refused it; NULL: it did not */
     int code;             /* of the refusal */
     uint64_t number;      /* of the document, from 0 */
+    uint64_t merged;      /* at the first document of a batch: as the reply tells */
 };
 
 struct nb_pipeline_settings {

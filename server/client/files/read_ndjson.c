@@ -259,6 +259,8 @@ static int give_mapped(struct lines *l, json_t *object, struct nb_error *error)
     }
     item.is_one_of_many = true;
     if (rc == 0)
+        rc = nb_file_reading_name_row(l->reading, l->number, &item, error);
+    if (rc == 0)
         rc = nb_file_reading_give(l->reading, &item, l->number, error);
     nb_buffer_deinit(&id);
     return rc;
@@ -296,7 +298,10 @@ int nb_read_ndjson(struct nb_file_reading *reading, struct nb_error *error)
         return nb_error_no_memory(error);
     l->reading = reading;
     bool is_empty = true;
-    int rc = nb_file_reading_decode(reading, false, error);
+    bool is_table = reading->files->options->columns != NULL;
+    int rc = is_table ? nb_file_reading_hash(reading, error) : 0;
+    if (rc == 0)
+        rc = nb_file_reading_decode(reading, false, error);
     if (rc == 0)
         rc = open_mapping(l, error);
     while (rc == 0 && (rc = nb_input_line(&reading->input, NB_ITEM_MOST, &line, error)) == 1) {

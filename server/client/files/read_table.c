@@ -355,6 +355,8 @@ static int give_header(struct table *t, struct nb_error *error)
 static int give_item(struct table *t, struct nb_item *item, struct nb_error *error)
 {
     int rc = keep_row(t, &item->row, error);
+    if (rc == 0)
+        rc = nb_file_reading_name_row(t->reading, t->row_count, item, error);
     return rc == 0 ? nb_file_reading_give(t->reading, item, t->rows.number, error) : rc;
 }
 
@@ -469,7 +471,9 @@ int nb_read_table(struct nb_file_reading *reading, bool is_csv, struct nb_error 
         .rows = {.input = &reading->input, .is_csv = is_csv, .separator = is_csv ? '\0' : '\t'}};
     const struct nb_files_options *options = reading->files->options;
     bool is_mapped = nb_mapping_is(options->columns);
-    int rc = nb_file_reading_decode(reading, is_csv, error);
+    int rc = nb_file_reading_hash(reading, error);
+    if (rc == 0)
+        rc = nb_file_reading_decode(reading, is_csv, error);
     if (rc == 0)
         rc = is_mapped ? read_mapped(&table, error) : read_rows(&table, error);
     if (rc == 0 && table.row_count == 0 && table.rows.cell_count == 0)

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/label.h"
+#include "server/client/base/client.h"
 
 int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files *files,
                          const char *path, struct nb_error *error)
@@ -38,6 +40,78 @@ void nb_file_reading_close(struct nb_file_reading *reading)
     nb_buffer_deinit(&reading->title);
     nb_buffer_deinit(&reading->given_label);
     nb_buffer_deinit(&reading->own_label);
+    nb_buffer_deinit(&reading->row_id);
+}
+
+/* ---- ids of rows ----------------------------------------------------------------------------- */
+
+enum { STEP = 64 * 1024, HASH_BYTES = 16 };
+
+/* Copies what is unread of a pipe into a temporary file, which takes its place. */
+static int copy_pipe(struct nb_input *input, struct nb_error *error)
+{
+    int rc = 1, file = nb_temporary_file(error);
+    while (rc > 0 && file >= 0) {
+        struct nb_string piece = nb_input_unused(input);
+        if (piece.length > 0 && write(file, piece.bytes, piece.length) != (ssize_t)piece.length)
+            rc = nb_temporary_fault(errno, error);
+        input->at = input->bytes.length;
+        if (rc > 0)
+            rc = nb_input_fill(input, STEP, error);
+    }
+    if (file < 0 || rc < 0 || lseek(file, 0, SEEK_SET) < 0) {
+        if (file >= 0)
+            (void)close(file); /* nothing in it is needed */
+        return error->code;
+    }
+    if (input->is_owned)
+        (void)close(input->file); /* only read from: no data is lost */
+    input->file = file;
+    input->is_owned = true;
+    input->bytes.length = input->at = 0;
+    input->has_ended = false;
+    return 0;
+}
+
+int nb_file_reading_hash(struct nb_file_reading *reading, struct nb_error *error)
+{
+    const struct nb_files_options *options = reading->files->options;
+    struct nb_input *input = &reading->input;
+    unsigned char hash[HASH_BYTES], bytes[STEP];
+    crypto_generichash_state state;
+    ssize_t got;
+    if (options->rows == NULL || options->row_source != NULL) {
+        reading->rows_before = options->rows != NULL ? *options->rows : 0;
+        return 0;
+    }
+    int rc = lseek(input->file, 0, SEEK_CUR) < 0 ? copy_pipe(input, error) : 0;
+    if (rc != 0)
+        return rc;
+    off_t at = lseek(input->file, 0, SEEK_CUR) - (off_t)input->bytes.length;
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof hash); /* cannot fail */
+    while ((got = pread(input->file, bytes, sizeof bytes, at)) > 0 || (got < 0 && errno == EINTR)) {
+        (void)crypto_generichash_update(&state, bytes, got > 0 ? (size_t)got : 0);
+        at += got > 0 ? got : 0;
+    }
+    (void)crypto_generichash_final(&state, hash, sizeof hash);
+    (void)sodium_bin2hex(reading->hash, sizeof reading->hash, hash, sizeof hash);
+    return got == 0 ? 0 : nb_error_errno(error, errno, "cannot be read");
+}
+
+int nb_file_reading_name_row(struct nb_file_reading *reading, uint64_t row, struct nb_item *item,
+                             struct nb_error *error)
+{
+    const struct nb_files_options *options = reading->files->options;
+    if (options->rows == NULL || item->id.length > 0 || item->is_mail)
+        return 0;
+    const char *source = options->row_source != NULL ? options->row_source : reading->hash;
+    uint64_t number = reading->rows_before + row;
+    *options->rows = number;
+    reading->row_id.length = 0;
+    if (nb_buffer_printf(&reading->row_id, "%s:%ju", source, (uintmax_t)number) != 0)
+        return nb_error_no_memory(error);
+    item->id = (struct nb_string){reading->row_id.bytes, reading->row_id.length};
+    return 0;
 }
 
 int nb_file_reading_give(struct nb_file_reading *reading, struct nb_item *item, uint64_t number,

@@ -19,6 +19,9 @@ struct nb_file_reading {
     bool is_over;           /* `take` has returned a code: it wants no more documents */
     struct nb_buffer title; /* owned: the name and the place of the last document */
     struct nb_buffer given_label, own_label; /* owned: the labels in normal form, if that differs */
+    struct nb_buffer row_id;                 /* owned: of nb_file_reading_name_row */
+    uint64_t rows_before; /* of the files before this one, if a source names the rows of all */
+    char hash[33];        /* of the file, if rows are named by it */
 };
 
 /* Opens a file; "-" is standard input. Returns 0 or the code of the failure. nb_file_reading_close
@@ -37,6 +40,17 @@ int nb_file_reading_set_label(struct nb_file_reading *reading, struct nb_string 
  * what `take` returned, or NB_NO_MEMORY. */
 int nb_file_reading_give(struct nb_file_reading *reading, struct nb_item *item, uint64_t number,
                          struct nb_error *error);
+
+/* Prepares for naming rows, if the options ask for it: hashes the file. A pipe is first copied into
+ * a temporary file, unless the options name a source. Call before any byte is used. Returns 0,
+ * NB_IO, NB_DISK_FULL or NB_NO_MEMORY. */
+int nb_file_reading_hash(struct nb_file_reading *reading, struct nb_error *error);
+
+/* Gives a row of a table an id, if it has none and the options ask for it; a mail keeps the id that
+ * the daemon makes for it. `row` counts from 1. The id is valid until the next row. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_file_reading_name_row(struct nb_file_reading *reading, uint64_t row, struct nb_item *item,
+                             struct nb_error *error);
 
 /* Decodes the input into UTF-8 text (nb_input_decode) with the charset of the options, and reports
  * a charset that was guessed. Returns 0 or a code of nb_input_decode. */
