@@ -15,7 +15,7 @@
 #include "server/http/request/server.h"
 #include "server/json/time.h"
 #include "server/mail/filter_options.h"
-#include "server/nodes/schema.h"
+#include "server/nodes/nodes.h"
 #include "server/options.h"
 
 void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings)

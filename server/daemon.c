@@ -14,7 +14,6 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
-#include "core/nodes/replica.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
@@ -34,7 +33,6 @@
 #include "server/join.h"
 #include "server/mail/filter.h"
 #include "server/mail/line_routes.h"
-#include "server/nodes/member.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
 #include "server/routes.h"
@@ -182,20 +180,12 @@ void nb_serve_stop(struct nb_serving **serving)
 
 enum { ROUTES_MOST = 128 };
 
-/* Joins the other nodes. A node's store must not be changed without them: it would never be the
- * same as theirs again. */
 static int join(struct nb_server *server, struct nb_error *error)
 {
     server->list_followers = nb_nodes_list_followers;
     server->has_caught_up = nb_nodes_have_caught_up;
     server->follows = nb_nodes_follow;
-    if (server->startup->nodes_database[0] != '\0')
-        return nb_nodes_start(server->engine, server->startup, &server->nodes, error);
-    if (!nb_replica_is_shared(server->engine))
-        return 0;
-    return nb_error_set(error, NB_CONFLICT,
-                        "the store is that of one of several nodes, and the configuration has no "
-                        "[nodes] database");
+    return nb_nodes_start(server->engine, server->startup, &server->nodes, error);
 }
 
 static struct nb_metrics *make_metrics(const struct nb_server *server)

@@ -20,7 +20,6 @@
 #include "server/base/log.h"
 #include "server/configure.h"
 #include "server/nodes/nodes.h"
-#include "server/nodes/schema.h"
 #include "server/options.h"
 
 enum { PATH_ROOM = 4096, WORDS_MOST = 16 };
@@ -116,8 +115,10 @@ static void print_difference(void *user, const char *line)
     (void)fprintf(user, "%s\n", line);
 }
 
-int nb_join(const struct nb_engine_settings *settings, const struct nb_config *config,
-            const char *peer, uint64_t *position, struct nb_error *error)
+/* Fetches the store of the node at the URL `peer` into the directory of the settings. Sets
+ * *position to the store's position in the streams. */
+static int fetch_store(const struct nb_engine_settings *settings, const struct nb_config *config,
+                       const char *peer, uint64_t *position, struct nb_error *error)
 {
     struct nb_node_wanted wanted = {0, position};
     struct nb_error why = {0};
@@ -173,7 +174,8 @@ static int hand_over(const struct nb_config *config, const char *fresh, struct n
     return rc;
 }
 
-int nb_join_put(const struct nb_config *config, bool *replaced, struct nb_error *error)
+/* Puts a fetched store in force if there is one, and sets *replaced to whether there was. */
+static int put_in_force(const struct nb_config *config, bool *replaced, struct nb_error *error)
 {
     char fresh[PATH_ROOM], made[PATH_ROOM];
     *replaced = false;
@@ -186,12 +188,38 @@ int nb_join_put(const struct nb_config *config, bool *replaced, struct nb_error 
     return rc == 0 ? nb_engine_replace(config->data, fresh, replaced, error) : rc;
 }
 
+int nb_join(const struct nb_config *config, const char *peer, struct nb_error *error)
+{
+    struct nb_engine_settings settings;
+    unsigned char key[NB_KEY_BYTES];
+    char folder[PATH_ROOM];
+    uint64_t position = 0;
+    bool has_store = false;
+    nb_engine_settings_of(config, &settings);
+    int rc = nb_engine_settings_share(config, key, &settings, error);
+    if (rc == 0)
+        rc = path_of(folder, config->data, "data.mdb", error);
+    if (rc == 0 && (has_store = access(folder, F_OK) == 0)) {
+        rc = path_of(folder, config->data, FOLDER, error);
+        settings.directory = folder;
+    }
+    if (rc == 0)
+        rc = fetch_store(&settings, config, peer, &position, error);
+    if (rc == 0 && has_store)
+        rc = put_in_force(config, &has_store, error);
+    if (rc == 0)
+        (void)printf("%s: has what %s has, up to change %llu; every count is what the documents "
+                     "say\n",
+                     config->data, peer, (unsigned long long)position);
+    return rc;
+}
+
 /* ---- a daemon -------------------------------------------------------------------------------- */
 
 int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct nb_error *error)
 {
     *r = (struct nb_rejoin){.config = config, .peer = config->nodes_peers};
-    int rc = config->nodes_database[0] == '\0' ? 0 : nb_join_put(config, &r->has_old, error);
+    int rc = config->nodes_database[0] == '\0' ? 0 : put_in_force(config, &r->has_old, error);
     if (rc == 0 && r->has_old)
         nb_log(NB_LOG_INFO, "nodes: the store of another node is in force");
     return rc;

@@ -16,20 +16,14 @@
 #include "core/base/error.h"
 
 struct nb_config;
-struct nb_engine_settings;
 struct nb_nodes;
 struct nb_options;
 
-/* Announces to the other nodes that this one joins, and puts the store of the node at the URL
- * `peer` into the directory of the settings, which is empty. Sets *position to the store's position
- * in the streams. Returns 0, a code of nb_engine_restore_node, or NB_IO: bayesc has failed, and
- * printed why; then the directory is empty. */
-int nb_join(const struct nb_engine_settings *settings, const struct nb_config *config,
-            const char *peer, uint64_t *position, struct nb_error *error);
-/* Puts a fetched store in force if there is one, and sets *replaced to whether there was. The new
- * store publishes the changes that only the old one has (core/nodes/queue.h). No daemon may use the
- * store. */
-int nb_join_put(const struct nb_config *config, bool *replaced, struct nb_error *error);
+/* Announces to the other nodes that this one joins, and fetches the store of the node at the URL
+ * `peer`. If this node has a store, which no daemon may use, the new one replaces it, and publishes
+ * the changes that only the old one has (core/nodes/queue.h). Returns 0, a code of
+ * nb_engine_restore_node, or NB_IO: bayesc has failed, and printed why. */
+int nb_join(const struct nb_config *config, const char *peer, struct nb_error *error);
 
 /* The state of a daemon that takes over another store when it needs one. */
 struct nb_rejoin {

@@ -2,10 +2,8 @@
 #include "server/offline.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
@@ -17,10 +15,8 @@
 #include "server/http/request/server.h"
 #include "server/join.h"
 #include "server/json/time.h"
-#include "server/nodes/schema.h"
+#include "server/nodes/nodes.h"
 #include "server/options.h"
-
-enum { PATH_ROOM = 4096 };
 
 static void print_difference(void *user, const char *line)
 {
@@ -65,44 +61,6 @@ static int restore(const struct nb_config *config, const char *backup, struct nb
             "%s: restored; what differs is above: it differed in the store that was saved, "
             "bayesd --rebuild mends it\n",
             config->data);
-    return rc;
-}
-
-/* Returns the folder for the store of the other node. If this node has a store, the folder lies
- * beside it, and this node publishes the changes that only its own store has. */
-static int place_of(const struct nb_config *config, char *folder, size_t size,
-                    struct nb_error *error)
-{
-    int length = snprintf(folder, size, "%s/data.mdb", config->data);
-    bool has_store = access(folder, F_OK) == 0;
-    if (length > 0 && (size_t)length < size)
-        length = snprintf(folder, size, "%s%s", config->data, has_store ? "/join" : "");
-    return length > 0 && (size_t)length < size
-               ? 0
-               : nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
-}
-
-/* Fetches the store of the node at the URL `peer` (see join.h). */
-static int join(const struct nb_config *config, const char *peer, struct nb_error *error)
-{
-    struct nb_engine_settings settings;
-    unsigned char key[NB_KEY_BYTES];
-    char folder[PATH_ROOM];
-    uint64_t position = 0;
-    bool replaced;
-    nb_engine_settings_of(config, &settings);
-    settings.directory = folder;
-    int rc = nb_engine_settings_share(config, key, &settings, error);
-    if (rc == 0)
-        rc = place_of(config, folder, sizeof folder, error);
-    if (rc == 0)
-        rc = nb_join(&settings, config, peer, &position, error);
-    if (rc == 0 && strcmp(folder, config->data) != 0)
-        rc = nb_join_put(config, &replaced, error);
-    if (rc == 0)
-        (void)printf("%s: has what %s has, up to change %llu; every count is what the documents "
-                     "say\n",
-                     config->data, peer, (unsigned long long)position);
     return rc;
 }
 
@@ -268,7 +226,7 @@ int nb_offline_act(const struct nb_options *options, struct nb_config *config,
     case NB_ACTION_RESTORE:
         return restore(config, options->backup, error);
     case NB_ACTION_JOIN:
-        return join(config, options->peer, error);
+        return nb_join(config, options->peer, error);
     case NB_ACTION_NODES_INIT:
         return nb_nodes_init(config, error);
     case NB_ACTION_NEW_TOKEN:

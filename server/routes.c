@@ -7,7 +7,7 @@
 #include "server/json/document_json.h"
 #include "server/mail/filter.h"
 #include "server/mail/rspamd.h"
-#include "server/nodes/nodes_route.h"
+#include "server/nodes/nodes.h"
 
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};

@@ -369,8 +369,8 @@ void nb_engine_collect_number(uint64_t *number);
 bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last);
 
 /* Changes that the engine makes to a model by itself or for a document, when several nodes make
- * them in the same order (core/model/live/relay.h). On a thread that applies operations; waits for
- * the disk. */
+ * them in the same order (core/model/live/relayed.h). On a thread that applies operations; waits
+ * for the disk. */
 
 /* Adds the fields of `settings` that the model does not have. Returns as nb_engine_put_model. */
 int nb_engine_put_fields(struct nb_engine *engine, struct nb_string model,

@@ -19,7 +19,7 @@
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/model/refit.h"
 #include "core/model/registry.h"
 #include "core/writer/ageing.h"

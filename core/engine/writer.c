@@ -9,8 +9,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/model/refit.h"
 #include "core/writer/ageing.h"
 #include "core/writer/commit.h"
@@ -265,6 +264,25 @@ int nb_writer_run(struct nb_engine *engine,
                   void *argument, struct nb_error *error)
 {
     return run(engine, task, argument, nb_relay_applied(), error);
+}
+
+struct transacting {
+    uint64_t expected;
+    nb_transaction_work *work;
+    void *argument;
+};
+
+static int transact_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    const struct transacting *t = argument;
+    return nb_transaction(engine, t->expected, t->work, t->argument, error);
+}
+
+int nb_writer_transact(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
+                       void *argument, struct nb_error *error)
+{
+    struct transacting t = {expected, work, argument};
+    return nb_writer_run(engine, transact_task, &t, error);
 }
 
 int nb_writer_run_ahead(struct nb_engine *engine,

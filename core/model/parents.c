@@ -8,7 +8,7 @@
 #include "core/base/array.h"
 #include "core/model/learner.h"
 #include "core/model/live/names.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
 #include "core/model/registry.h"
 #include "core/stack/blend.h"

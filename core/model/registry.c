@@ -13,7 +13,7 @@
 #include "core/ledger/entries/survey.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/names.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
 
 static void drop_reference(struct nb_live *live)

@@ -17,8 +17,7 @@
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/ledger.h"
-#include "core/model/live/relay.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/model/registry.h"
 #include "core/networks/network/named.h"
 
@@ -242,7 +241,7 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     struct nb_view view;
     struct nb_buffer after = {0};
     bool more = true;
-    uint64_t position = engine->stream_states.places[s->stream].written;
+    uint64_t position = atomic_load(&engine->stream_states.places[s->stream].applied);
     uint64_t now = nb_clock_monotonic();
     s->until = now + (s->most < UINT64_MAX - now ? s->most : UINT64_MAX - now);
     s->digest->number = position == 0 ? 0 : nb_relay_number(engine, s->stream, position);

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "core/archive/dump/parts.h"
+#include "core/base/clock.h"
 #include "core/base/feature.h"
 #include "core/base/pack.h"
 #include "core/bayes/settings/settings.h"
-#include "core/ledger/coding/rows_coding.h"
 #include "core/ledger/entries/change.h"
 #include "core/model/live/names.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/writer/submit.h"
 #include "core/writer/submit_features.h"
 
@@ -108,36 +108,14 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts features by the upper halves of their ids first. Within a field ids are hashes, so this
- * orders nearly all features. Features with the same upper half, which can be many for numbers of
- * attributes, are then sorted among themselves. `order` has room for 2 * `size` elements. */
-static void sort_features(const struct feature *from, struct feature *to, size_t size,
-                          struct nb_row_count *order)
-{
-    for (size_t i = 0; i < size; i++)
-        order[i] = (struct nb_row_count){.row = (uint32_t)(from[i].id >> 32), .count = (uint32_t)i};
-    nb_row_counts_sort(order, size, order + size);
-    for (size_t i = 0; i < size; i++)
-        to[i] = from[order[i].count];
-    for (size_t i = 0, end = 0; i < size; i = end) {
-        while (end < size && order[end].row == order[i].row)
-            end++;
-        if (end - i > 1)
-            qsort(to + i, end - i, sizeof *to, by_id);
-    }
-}
-
 /* Writes the features. A feature that no document of this node has may be new to the other nodes,
  * too, so it carries its text. */
 static void write_features(struct nb_packer *w, const struct nb_submitted *c)
 {
-    size_t size = 0, most = nb_submitted_size(c) + 1;
-    struct feature *all = malloc(2 * most * sizeof *all);
-    struct nb_row_count *order = malloc(2 * most * sizeof *order);
-    if (all == NULL || order == NULL) {
+    size_t size = 0;
+    struct feature *all = malloc((nb_submitted_size(c) + 1) * sizeof *all);
+    if (all == NULL) {
         w->code = NB_NO_MEMORY;
-        free(all);
-        free(order);
         return;
     }
     for (size_t i = 0; i < c->known_count; i++)
@@ -145,9 +123,9 @@ static void write_features(struct nb_packer *w, const struct nb_submitted *c)
     for (size_t i = 0; i < c->other_count; i++)
         all[size++] =
             (struct feature){c->others[i].id, c->others[i].count, nb_submitted_text(c, i)};
-    sort_features(all, all + size, size, order);
+    qsort(all, size, sizeof *all, by_id);
     nb_pack_varint(w, size);
-    for (const struct feature *f = all + size; f < all + 2 * size; f++) {
+    for (const struct feature *f = all; f < all + size; f++) {
         bool has_text = f->text.length > 0;
         nb_pack_u64(w, f->id);
         nb_pack_varint(w, (uint64_t)f->count * 2 + has_text);
@@ -155,10 +133,10 @@ static void write_features(struct nb_packer *w, const struct nb_submitted *c)
             nb_pack_string(w, f->text);
     }
     free(all);
-    free(order);
 }
 
-int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out)
+int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out,
+                       struct nb_error *error)
 {
     struct nb_operation copy = *operation, *o = &copy;
     struct nb_packer w = {.out = out};
@@ -175,7 +153,13 @@ int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *o
     } else {
         code_relayed_change(&k, &o->relayed_change);
     }
-    return w.code;
+    if (w.code != 0)
+        return nb_error_no_memory(error);
+    return out->length <= NB_OPERATION_MOST
+               ? 0
+               : nb_error_set(error, NB_TOO_LARGE,
+                              "the change takes %zu bytes, and what several nodes share at most %d",
+                              out->length, NB_OPERATION_MOST);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -185,18 +169,25 @@ static int corrupt(struct nb_error *error, const char *what)
     return nb_error_set(error, NB_CORRUPT, "a change from the stream does not read back: %s", what);
 }
 
-static int check_version(struct nb_unpacker *u, const char *what, unsigned here,
-                         struct nb_error *error)
+static int check_versions(struct nb_unpacker *u, struct nb_error *error)
 {
-    unsigned there = nb_unpack_u8(u);
-    if (u->failed)
-        return corrupt(error, "it is cut off");
-    if (there == here)
-        return 0;
-    return nb_error_set(error, NB_VERSION,
-                        "the stream has changes of version %u of %s, and this bayesd has version "
-                        "%u: all nodes need the same",
-                        there, what, here);
+    static const struct {
+        const char *of;
+        unsigned here;
+    } versions[] = {{"messages", NB_OPERATION_FORMAT},
+                    {"the tokenizer", NB_TOKENIZER_VERSION},
+                    {"applying", NB_APPLY_VERSION}};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        unsigned there = nb_unpack_u8(u);
+        if (u->failed)
+            return corrupt(error, "it is cut off");
+        if (there != versions[i].here)
+            return nb_error_set(error, NB_VERSION,
+                                "the stream has changes of version %u of %s, and this bayesd has "
+                                "version %u: all nodes need the same",
+                                there, versions[i].of, versions[i].here);
+    }
+    return 0;
 }
 
 /* Reads the features, which are the rest of the message. The writer looks up their rows, which
@@ -255,11 +246,7 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
     *o = (struct nb_operation){.relayed_change.kind = NB_RELAYED_CHANGE_NONE};
     if (!nb_string_equals(nb_unpack_bytes(&u, sizeof NB_OPERATION_MAGIC - 1), NB_OPERATION_MAGIC))
         return corrupt(error, "it does not begin as one");
-    int rc = check_version(&u, "messages", NB_OPERATION_FORMAT, error);
-    if (rc == 0)
-        rc = check_version(&u, "the tokenizer", NB_TOKENIZER_VERSION, error);
-    if (rc == 0)
-        rc = check_version(&u, "applying", NB_APPLY_VERSION, error);
+    int rc = check_versions(&u, error);
     if (rc != 0)
         return rc;
     unsigned kind = nb_unpack_u8(&u);
@@ -288,15 +275,6 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
 void nb_operation_deinit(struct nb_operation *o)
 {
     nb_submitted_deinit(&o->change);
-}
-
-int nb_operation_check(struct nb_string written, struct nb_error *error)
-{
-    if (written.length <= NB_OPERATION_MOST)
-        return 0;
-    return nb_error_set(error, NB_TOO_LARGE,
-                        "the change takes %zu bytes, and what several nodes share at most %d",
-                        written.length, NB_OPERATION_MOST);
 }
 
 /* ---- changes of batches ---------------------------------------------------------------------- */
@@ -332,8 +310,8 @@ static int first_entry_of(const struct nb_batch *batch, uint64_t *first_entry,
     return rc;
 }
 
-int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
-                              uint64_t last, struct nb_buffer *out, struct nb_error *error)
+int nb_operation_of_change(const struct nb_batch *batch, size_t index, uint64_t last,
+                           struct nb_operation *operation, struct nb_error *error)
 {
     const struct nb_submitted *c = &batch->changes[index];
     uint64_t first_entry;
@@ -341,14 +319,17 @@ int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_
     int rc = first_entry_of(batch, &first_entry, error);
     if (rc != 0)
         return rc;
-    struct nb_operation o = {.relayed_change = {.kind = NB_RELAYED_CHANGE_NONE,
-                                                .model = nb_buffer_string(&batch->name),
-                                                .source = nb_buffer_string(&c->source)},
-                             .change = *c};
-    o.change.is_label = c->is_label && !c->is_recalled; /* if recalled, set when it is applied */
-    o.change.relayed = (struct nb_relayed){
-        .time = time, .first_entry = first_entry, .creates = creates(batch, c), .last = last};
-    return nb_operation_write(&o, out) == 0 ? 0 : nb_error_no_memory(error);
+    *operation = (struct nb_operation){.relayed_change = {.kind = NB_RELAYED_CHANGE_NONE,
+                                                          .model = nb_buffer_string(&batch->name),
+                                                          .source = nb_buffer_string(&c->source)},
+                                       .change = *c};
+    /* if recalled, set when it is applied */
+    operation->change.is_label = c->is_label && !c->is_recalled;
+    operation->change.relayed = (struct nb_relayed){.time = nb_clock_now(),
+                                                    .first_entry = first_entry,
+                                                    .creates = creates(batch, c),
+                                                    .last = last};
+    return 0;
 }
 
 /* ---- ids of messages ------------------------------------------------------------------------- */

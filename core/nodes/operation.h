@@ -58,8 +58,10 @@ struct nb_operation {
     struct nb_submitted change;
 };
 
-/* Appends the operation. Returns 0 or NB_NO_MEMORY. */
-int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out);
+/* Writes the operation to `out`, which is empty. Returns 0, NB_NO_MEMORY or NB_TOO_LARGE: it has
+ * more than NB_OPERATION_MOST bytes. */
+int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out,
+                       struct nb_error *error);
 /* Reads an operation and checks the bounds of every member: names, labels, ids and sources are ones
  * that a client may send, and features are distinct; all features go to the change's `others`. The
  * caller deinits `operation` in any case. Returns 0, NB_NO_MEMORY, NB_CORRUPT (the bytes are no
@@ -69,13 +71,11 @@ int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);
 
-/* Checks that a written operation has at most NB_OPERATION_MOST bytes; else NB_TOO_LARGE. */
-int nb_operation_check(struct nb_string written, struct nb_error *error);
-/* Writes the change with this index in the batch as an operation. `last`: the condition `last` of
- * struct nb_relayed, or 0. Returns 0, NB_DAMAGED (the model), NB_NO_MEMORY or a code of the store.
- */
-int nb_operation_write_change(const struct nb_batch *batch, size_t index, int64_t time,
-                              uint64_t last, struct nb_buffer *out, struct nb_error *error);
+/* Makes an operation, which borrows its contents, of the change with this index in the batch.
+ * `last`: the condition `last` of struct nb_relayed, or 0. Returns 0, NB_DAMAGED (the model) or a
+ * code of the store. */
+int nb_operation_of_change(const struct nb_batch *batch, size_t index, uint64_t last,
+                           struct nb_operation *operation, struct nb_error *error);
 
 /* Writes the id of a message: a letter, the number `of` of the sender, and the message's own
  * number. Letters: n, the sender is a running node; q, a queue. */

@@ -1,6 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nodes/outgoing.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages that a replica publishes: changes that clients request from this node, and changes
+ * that the writer finds due. They wait for the follower. A client gets its answer when its message
+ * is in the stream, on the database's disk, and applied on this node, on its disk.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
+#include "core/nodes/replica.h"
 
 enum {
     LOOK_NANOSECONDS = 1000000,
@@ -20,19 +24,14 @@ enum {
     WAITING_BYTES = 256 << 20,
 };
 
-/* A batch whose changes wait for their answers. */
+/* A request of a client that waits for its answers. */
 struct sent {
-    struct nb_batch *batch; /* the client's batch */
+    struct nb_batch *batch; /* the client's changes of documents; NULL: a change of a model */
     void (*done)(struct nb_batch *, void *);
     void *user;
-    size_t left; /* changes without an answer */
-};
-
-/* A change of a model, for which the client's thread waits. */
-struct asked {
-    bool is_done;
-    struct nb_relayed_change_done done;
-    struct nb_error why; /* code not 0: why the change failed */
+    size_t left;                        /* changes without an answer */
+    struct nb_relayed_change_done made; /* of a change of a model; or ... */
+    struct nb_error why;                /* ... code not 0: why it failed */
 };
 
 /* A message of this node, until it is answered. */
@@ -40,9 +39,8 @@ struct nb_awaited {
     char id[NB_MESSAGE_ID_MOST];
     struct nb_buffer message; /* empty once the message is sent */
     uint64_t until;           /* end of the client's patience, nb_clock_monotonic */
-    struct sent *sent;        /* for a change of a document: its batch, and ... */
-    size_t index;             /* ... its index in the batch; else NULL */
-    struct asked *asked;      /* for a change of a model; else NULL. Both NULL: no client waits */
+    struct sent *sent;        /* NULL: no client waits */
+    size_t index;             /* of the change in the batch */
 };
 
 /* ---- messages that wait; call with the lock held --------------------------------------------- */
@@ -78,12 +76,12 @@ static struct nb_awaited **find(struct nb_replica *r, struct nb_string id)
     return *slot != NULL && nb_string_equals(id, (*slot)->id) ? slot : NULL;
 }
 
-/* Notes that one change of the batch has its answer. If it was the last one, returns `sent`: the
+/* Notes that one change has its answer. If it was the last one of a batch, returns `sent`: the
  * caller then ends the batch, without the lock. Else returns NULL. */
 static struct sent *count_down(struct sent *sent)
 {
     assert(sent->left > 0);
-    return --sent->left == 0 ? sent : NULL;
+    return --sent->left == 0 && sent->batch != NULL ? sent : NULL;
 }
 
 static int check(struct nb_replica *r, struct nb_error *error)
@@ -137,28 +135,25 @@ static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
 static struct sent *answer(struct nb_replica *r, struct nb_awaited **slot,
                            const struct nb_answer *given)
 {
-    struct nb_awaited *a = *slot;
-    struct sent *ended = NULL;
+    struct sent *sent = (*slot)->sent, *ended = NULL;
     const struct nb_error *why = given->why;
     struct nb_error other;
-    if (why == NULL && (a->sent != NULL ? given->batch == NULL : given->done == NULL)) {
-        (void)nb_error_set(&other, NB_CONFLICT,
-                           "the database has something else under the id of this change: who but "
-                           "nodes may write its tables?");
-        why = &other;
-    }
-    if (a->sent != NULL) {
-        if (why != NULL)
-            refuse(&a->sent->batch->changes[a->index].receipt, why);
+    if (sent != NULL) {
+        if (why == NULL && (sent->batch != NULL ? given->batch == NULL : given->done == NULL)) {
+            (void)nb_error_set(&other, NB_CONFLICT,
+                               "the database has something else under the id of this change: who "
+                               "but nodes may write its tables?");
+            why = &other;
+        }
+        if (sent->batch == NULL && why != NULL)
+            sent->why = *why;
+        else if (sent->batch == NULL)
+            sent->made = *given->done;
+        else if (why != NULL)
+            refuse(&sent->batch->changes[(*slot)->index].receipt, why);
         else
-            hand_over(given->batch, a->sent->batch, a->index);
-        ended = count_down(a->sent);
-    } else if (a->asked != NULL) {
-        if (why != NULL)
-            a->asked->why = *why;
-        else
-            a->asked->done = *given->done;
-        a->asked->is_done = true;
+            hand_over(given->batch, sent->batch, (*slot)->index);
+        ended = count_down(sent);
         pthread_cond_broadcast(&r->changed);
     }
     drop(r, slot);
@@ -180,12 +175,11 @@ void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const char *why)
     struct nb_error stopping;
     (void)nb_error_set(&stopping, NB_STOPPING, "%s", why);
     for (bool is_over = true; is_over;) {
-        struct sent *ended = NULL;
         pthread_mutex_lock(&r->lock);
         struct nb_awaited **slot = slot_of(r, r->first);
         is_over = *slot != NULL && (*slot)->until <= now;
-        if (is_over)
-            ended = answer(r, slot, &(struct nb_answer){.why = &stopping});
+        struct sent *ended =
+            is_over ? answer(r, slot, &(struct nb_answer){.why = &stopping}) : NULL;
         pthread_mutex_unlock(&r->lock);
         end_batch(ended);
     }
@@ -195,12 +189,19 @@ bool nb_outgoing_is_single(struct nb_replica *r, struct nb_string id)
 {
     pthread_mutex_lock(&r->lock);
     struct nb_awaited **slot = find(r, id);
-    bool is_single = slot != NULL && (*slot)->sent != NULL && (*slot)->sent->batch->single;
+    struct sent *sent = slot == NULL ? NULL : (*slot)->sent;
+    bool is_single = sent != NULL && sent->batch != NULL && sent->batch->single;
     pthread_mutex_unlock(&r->lock);
     return is_single;
 }
 
 /* ---- publishing ------------------------------------------------------------------------------ */
+
+/* Returns the number of the first message that is not sent. With the lock held. */
+static uint64_t first_unsent(const struct nb_replica *r)
+{
+    return r->sent > r->first ? r->sent : r->first;
+}
 
 size_t nb_replica_take(struct nb_replica *r, nb_queue_visit *visit, void *user)
 {
@@ -208,8 +209,7 @@ size_t nb_replica_take(struct nb_replica *r, nb_queue_visit *visit, void *user)
     uint64_t at;
     r->taken = 0;
     pthread_mutex_lock(&r->lock);
-    for (at = r->sent > r->first ? r->sent : r->first;
-         at < r->next && r->taken < TAKEN_MOST && bytes < TAKEN_BYTES; at++) {
+    for (at = first_unsent(r); at < r->next && r->taken < TAKEN_MOST && bytes < TAKEN_BYTES; at++) {
         const struct nb_awaited *a = *slot_of(r, at);
         if (a == NULL)
             continue;
@@ -236,9 +236,9 @@ void nb_replica_sent(struct nb_replica *r, size_t delivered)
         return;
     }
     pthread_mutex_lock(&r->lock);
-    for (uint64_t at = r->sent > r->first ? r->sent : r->first; at < r->taken_end; at++) {
+    for (uint64_t at = first_unsent(r); at < r->taken_end; at++) {
         struct nb_awaited **slot = slot_of(r, at);
-        if (*slot != NULL && (*slot)->sent == NULL && (*slot)->asked == NULL)
+        if (*slot != NULL && (*slot)->sent == NULL)
             drop(r, slot);
         else if (*slot != NULL)
             free_message(r, *slot);
@@ -247,34 +247,35 @@ void nb_replica_sent(struct nb_replica *r, size_t delivered)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Adds a message to those that wait to be published, and takes over its bytes. With `id` NULL the
- * message gets a new id of this replica. */
-static int publish(struct nb_replica *r, const char *id, struct nb_buffer *message,
-                   struct nb_awaited given, struct nb_error *error)
+/* Adds an operation to the messages that wait to be published. With `id` NULL it gets a new id of
+ * this replica. */
+static int publish(struct nb_replica *r, const char *id, const struct nb_operation *o,
+                   struct sent *sent, size_t index, struct nb_error *error)
 {
-    int rc = nb_operation_check(nb_buffer_string(message), error);
-    struct nb_awaited *a = rc == 0 ? malloc(sizeof *a) : NULL;
+    struct nb_awaited *a = calloc(1, sizeof *a);
     if (a == NULL)
-        return rc != 0 ? rc : nb_error_no_memory(error);
-    *a = given;
+        return nb_error_no_memory(error);
+    *a = (struct nb_awaited){.sent = sent, .index = index};
+    int rc = nb_operation_write(o, &a->message, error);
     pthread_mutex_lock(&r->lock);
-    rc = check(r, error);
+    if (rc == 0)
+        rc = check(r, error);
     if (rc == 0) {
         if (id != NULL)
             (void)snprintf(a->id, sizeof a->id, "%s", id);
         else
             nb_message_id('n', r->instance, r->next, a->id);
-        a->message = *message;
-        *message = (struct nb_buffer){0};
         a->until = nb_clock_monotonic() + r->settings.patience;
         r->waiting_bytes += a->message.length;
         *slot_of(r, r->next++) = a;
     }
     pthread_mutex_unlock(&r->lock);
-    if (rc == 0)
+    if (rc == 0) {
         r->settings.wake(r->settings.user);
-    else
-        free(a);
+        return 0;
+    }
+    nb_buffer_deinit(&a->message);
+    free(a);
     return rc;
 }
 
@@ -288,21 +289,10 @@ static bool is_queued(struct nb_replica *r)
            nb_queue_takes(r->settings.queue, r->settings.stream, stream == NB_REPLICA_THERE);
 }
 
-/* Publishes one change of a batch; after a failure its receipt says why. */
-static void submit_one(struct nb_replica *r, struct sent *sent, size_t index, int64_t now)
+static void count_one(struct nb_replica *r, struct sent *sent)
 {
-    struct nb_buffer message = {0};
-    struct nb_error why = {0};
-    struct sent *ended = NULL;
-    int rc = nb_operation_write_change(sent->batch, index, now, 0, &message, &why);
-    if (rc == 0)
-        rc = publish(r, NULL, &message, (struct nb_awaited){.sent = sent, .index = index}, &why);
-    nb_buffer_deinit(&message);
-    if (rc == 0)
-        return;
-    refuse(&sent->batch->changes[index].receipt, &why);
     pthread_mutex_lock(&r->lock);
-    ended = count_down(sent);
+    struct sent *ended = count_down(sent);
     pthread_mutex_unlock(&r->lock);
     end_batch(ended);
 }
@@ -315,17 +305,22 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
         return nb_queue_submit(r->settings.queue, r->settings.stream, batch, done, done_user,
                                error);
     struct sent *sent = malloc(sizeof *sent);
-    int64_t now = nb_clock_now();
     if (sent == NULL)
         return nb_error_no_memory(error);
     /* Counts one more than the changes, so that the batch does not end before all are published. */
-    *sent = (struct sent){batch, done, done_user, batch->size + 1};
-    for (size_t i = 0; i < batch->size; i++)
-        submit_one(r, sent, i, now);
-    pthread_mutex_lock(&r->lock);
-    struct sent *ended = count_down(sent);
-    pthread_mutex_unlock(&r->lock);
-    end_batch(ended);
+    *sent = (struct sent){.batch = batch, .done = done, .user = done_user, .left = batch->size + 1};
+    for (size_t i = 0; i < batch->size; i++) {
+        struct nb_operation o;
+        struct nb_error why = {0};
+        int rc = nb_operation_of_change(batch, i, 0, &o, &why);
+        if (rc == 0)
+            rc = publish(r, NULL, &o, sent, i, &why);
+        if (rc != 0) {
+            refuse(&batch->changes[i].receipt, &why);
+            count_one(r, sent);
+        }
+    }
+    count_one(r, sent);
     return 0;
 }
 
@@ -339,39 +334,36 @@ static int ask(void *user, const struct nb_relayed_change *relayed_change,
                struct nb_relayed_change_done *done, struct nb_error *error)
 {
     struct nb_replica *r = user;
-    struct asked asked = {.is_done = false};
-    struct nb_buffer message = {0};
+    struct sent asked = {.left = 1};
     struct nb_operation o = operation_of(relayed_change);
     if (is_queued(r)) /* the request would overtake the queued changes */
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, or changes are queued that were asked "
                             "for before: send this one again later");
-    int rc = nb_operation_write(&o, &message) != 0 ? nb_error_no_memory(error) : 0;
-    if (rc == 0)
-        rc = publish(r, NULL, &message, (struct nb_awaited){.asked = &asked}, error);
-    nb_buffer_deinit(&message);
+    int rc = publish(r, NULL, &o, &asked, 0, error);
     if (rc != 0)
         return rc;
     pthread_mutex_lock(&r->lock);
-    while (!asked.is_done) /* at the latest nb_replica_tick ends the wait */
+    while (asked.left > 0) /* at the latest nb_replica_tick ends the wait */
         pthread_cond_wait(&r->changed, &r->lock);
     pthread_mutex_unlock(&r->lock);
     if (asked.why.code != 0)
         return nb_error_set(error, asked.why.code, "%s", asked.why.text);
-    *done = asked.done;
+    *done = asked.made;
     return 0;
 }
 
 /* Waits until the follower has read the stream to its end, and this node has applied all its
  * messages: then it has every change that any node has confirmed. */
-static int catch_up(void *user, struct nb_error *error)
+static int catch_up(void *user, bool waits, struct nb_error *error)
 {
     struct nb_replica *r = user;
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
     uint64_t until = nb_clock_monotonic() + r->settings.patience, last = 0;
-    uint64_t ticket = atomic_fetch_add(&r->asked, 1) + 1;
+    uint64_t ticket = waits ? atomic_fetch_add(&r->asked, 1) + 1 : 0;
     bool is_answered = false;
-    r->settings.wake(r->settings.user);
+    if (waits)
+        r->settings.wake(r->settings.user);
     while (atomic_load(&r->stream) == NB_REPLICA_THERE && nb_clock_monotonic() < until) {
         if (!is_answered && atomic_load(&r->answered) >= ticket) {
             is_answered = true;
@@ -379,6 +371,8 @@ static int catch_up(void *user, struct nb_error *error)
         }
         if (is_answered && atomic_load(&r->place->applied) >= last)
             return 0;
+        if (!waits)
+            return NB_STOPPING;
         (void)nanosleep(&pause, NULL); /* may return early */
     }
     return nb_error_set(error, NB_STOPPING, "%s: send this one again later",
@@ -387,66 +381,45 @@ static int catch_up(void *user, struct nb_error *error)
                                       "nodes");
 }
 
-static bool lacks(void *user)
-{
-    struct nb_replica *r = user;
-    return atomic_load(&r->stream) != NB_REPLICA_THERE ||
-           atomic_load(&r->place->applied) < atomic_load(&r->last);
-}
-
 /* ---- changes that the writer finds due ------------------------------------------------------- */
 
-/* Proposes a message. If it cannot be published now, the writer will find it due again. */
-static void propose_message(struct nb_replica *r, struct nb_string name, uint64_t kind, uint64_t of,
-                            int64_t same_for, struct nb_buffer *message)
+/* If the operation cannot be published now, the writer will find it due again. */
+void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uint64_t of,
+                         int64_t same_for)
 {
     struct nb_buffer content = {0};
     struct nb_packer w = {.out = &content};
     char id[NB_CONTENT_ID_LENGTH + 1];
-    nb_pack_string(&w, name);
-    nb_pack_varint(&w, kind);
+    nb_pack_string(&w, o->relayed_change.model);
+    nb_pack_varint(&w, o->relayed_change.kind);
     nb_pack_varint(&w, of);
     nb_pack_varint(&w, (uint64_t)(nb_clock_now() / same_for));
     if (w.code == 0) {
         nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
-        (void)publish(r, id, message, (struct nb_awaited){.sent = NULL}, NULL);
+        (void)publish(r, id, o, NULL, 0, NULL);
     }
     nb_buffer_deinit(&content);
-}
-
-void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uint64_t of,
-                         int64_t same_for)
-{
-    struct nb_buffer message = {0};
-    if (nb_operation_write(o, &message) == 0)
-        propose_message(r, o->relayed_change.model, o->relayed_change.kind, of, same_for, &message);
-    nb_buffer_deinit(&message);
 }
 
 static void propose(void *user, const struct nb_batch *batch,
                     const struct nb_relayed_change *relayed_change)
 {
     struct nb_replica *r = user;
-    int64_t now = nb_clock_now(), same_for = r->settings.same_for;
-    if (atomic_load(&r->stream) != NB_REPLICA_THERE)
-        return;
     if (relayed_change != NULL) {
         struct nb_operation o = operation_of(relayed_change);
-        nb_outgoing_propose(r, &o, relayed_change->last, same_for);
+        nb_outgoing_propose(r, &o, relayed_change->last, r->settings.same_for);
         return;
     }
     for (size_t i = 0; i < batch->size; i++) {
-        const struct nb_submitted *c = &batch->changes[i];
-        struct nb_buffer message = {0};
-        uint64_t last = c->taken != 0 ? 0 : batch->live->checkpoint.last;
-        if (nb_operation_write_change(batch, i, now, last, &message, NULL) == 0)
-            propose_message(r, nb_buffer_string(&batch->name), NB_RELAYED_CHANGE_NONE,
-                            c->taken != 0 ? c->taken : last, same_for, &message);
-        nb_buffer_deinit(&message);
+        struct nb_operation o;
+        uint64_t taken = batch->changes[i].taken;
+        uint64_t last = taken != 0 ? 0 : batch->live->checkpoint.last;
+        if (nb_operation_of_change(batch, i, last, &o, NULL) == 0)
+            nb_outgoing_propose(r, &o, taken != 0 ? taken : last, r->settings.same_for);
     }
 }
 
 struct nb_relay nb_outgoing_relay(struct nb_replica *replica)
 {
-    return (struct nb_relay){replica, submit, ask, catch_up, lacks, propose};
+    return (struct nb_relay){replica, submit, ask, catch_up, propose};
 }

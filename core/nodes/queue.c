@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/array.h"
-#include "core/base/clock.h"
 #include "core/base/key.h"
 #include "core/engine/writer.h"
 #include "core/model/live/model_transaction.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/stream_states.h"
 #include "core/nodes/operation.h"
 
 /* A number of entries and their bytes. */
@@ -36,12 +34,14 @@ struct nb_queue {
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-/* Counts entries that were added (`sign` 1) or dropped (-1). With the lock held. */
+/* Counts entries that were added (`sign` 1) or dropped (-1). */
 static void count(struct nb_queue *q, unsigned which, int sign, struct amount some)
 {
+    pthread_mutex_lock(&q->lock);
     q->entries[which] += (uint64_t)sign * some.entries;
     q->all.entries += (uint64_t)sign * some.entries;
     q->all.bytes += (uint64_t)sign * some.bytes;
+    pthread_mutex_unlock(&q->lock);
 }
 
 struct counting {
@@ -146,75 +146,73 @@ static void tell(struct nb_submitted *c)
     c->receipt.truncated = c->truncated;
 }
 
-/* The messages of a batch, which are stored in one transaction. */
+/* The changes of a batch, which are stored in one transaction. */
 struct adding {
     struct nb_queue *queue;
     unsigned which;
-    struct nb_buffer *messages; /* of the changes that fit into a message */
-    size_t count;
+    struct nb_batch *batch;
+    struct amount added;
 };
 
-static int put_messages(struct nb_engine *engine, struct nb_view *view, void *argument,
-                        struct nb_error *error)
+/* Stores one change. If it is too large for a message, it gets its error at once. */
+static int add_one(struct adding *a, const struct nb_view *view, size_t index,
+                   struct nb_buffer *message, struct nb_error *error)
 {
-    const struct adding *a = argument;
-    uint64_t next = a->queue->next;
+    const struct nb_queue *q = a->queue;
+    struct nb_submitted *change = &a->batch->changes[index];
+    struct nb_operation o;
     char id[NB_MESSAGE_ID_MOST];
+    uint64_t number = q->next + a->added.entries;
+    if (!may_wait(change))
+        return nb_error_set(error, NB_STOPPING,
+                            "the database is away, and this change does not wait for it: send "
+                            "it again later");
+    int rc = nb_operation_of_change(a->batch, index, 0, &o, error);
+    if (rc != 0)
+        return rc;
+    change->receipt.code = nb_operation_write(&o, message, &change->receipt.error);
+    if (change->receipt.code != 0)
+        return 0;
+    nb_message_id('q', q->identity, number, id);
+    struct nb_string bytes = nb_buffer_string(message);
+    const struct nb_traced one = {number, nb_message_checksum(nb_string_of(id), bytes),
+                                  nb_string_of(id), bytes};
+    a->added.entries++;
+    a->added.bytes += bytes.length;
+    return nb_message_put(view, NB_KEPT_QUEUE, a->which, &one, error);
+}
+
+static int add_all(struct nb_engine *engine, struct nb_view *view, void *argument,
+                   struct nb_error *error)
+{
+    struct adding *a = argument;
+    struct nb_queue *q = a->queue;
+    struct nb_buffer message = {0};
     int rc = 0;
     (void)engine;
-    for (size_t i = 0; rc == 0 && i < a->count; i++, next++) {
-        nb_message_id('q', a->queue->identity, next, id);
-        struct nb_string message = nb_buffer_string(&a->messages[i]);
-        const struct nb_traced one = {next, nb_message_checksum(nb_string_of(id), message),
-                                      nb_string_of(id), message};
-        rc = nb_message_put(view, NB_KEPT_QUEUE, a->which, &one, error);
-    }
+    a->added = (struct amount){0, 0};
+    for (size_t i = 0; rc == 0 && i < a->batch->size; i++, message.length = 0)
+        rc = add_one(a, view, i, &message, error);
+    nb_buffer_deinit(&message);
+    pthread_mutex_lock(&q->lock); /* meanwhile other threads only lower the counts */
+    bool is_full = q->all.entries + a->added.entries > q->limits.entries ||
+                   q->all.bytes + a->added.bytes > q->limits.bytes;
+    pthread_mutex_unlock(&q->lock);
+    if (rc == 0 && is_full)
+        rc = nb_error_set(error, NB_STOPPING,
+                          "the database is away, and the queue is full: [nodes] queue_bytes and "
+                          "queue_entries; send the change again later");
     return rc;
 }
 
 static int add_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct adding *a = argument;
-    struct nb_queue *q = a->queue;
-    uint64_t more = 0;
-    for (size_t i = 0; i < a->count; i++)
-        more += a->messages[i].length;
-    pthread_mutex_lock(&q->lock); /* meanwhile other threads only lower the counts */
-    bool is_full =
-        q->all.entries + a->count > q->limits.entries || q->all.bytes + more > q->limits.bytes;
-    pthread_mutex_unlock(&q->lock);
-    if (is_full)
-        return nb_error_set(error, NB_STOPPING,
-                            "the database is away, and the queue is full: [nodes] queue_bytes and "
-                            "queue_entries; send the change again later");
-    int rc = nb_transaction(engine, more, put_messages, a, error);
+    int rc = nb_transaction(engine, a->batch->memory, add_all, a, error);
     if (rc != 0)
         return rc;
-    q->next += a->count;
-    pthread_mutex_lock(&q->lock);
-    count(q, a->which, 1, (struct amount){a->count, more});
-    pthread_mutex_unlock(&q->lock);
-    return 0;
-}
-
-/* Writes the messages. A change that is too large for a message gets its error at once. */
-static int write_messages(struct nb_batch *batch, struct adding *a, struct nb_error *error)
-{
-    int64_t now = nb_clock_now();
-    for (size_t i = 0; i < batch->size; i++) {
-        struct nb_buffer *message = &a->messages[a->count];
-        message->length = 0;
-        if (!may_wait(&batch->changes[i]))
-            return nb_error_set(error, NB_STOPPING,
-                                "the database is away, and this change does not wait for it: send "
-                                "it again later");
-        int rc = nb_operation_write_change(batch, i, now, 0, message, error);
-        if (rc != 0)
-            return rc;
-        struct nb_receipt *receipt = &batch->changes[i].receipt;
-        receipt->code = nb_operation_check(nb_buffer_string(message), &receipt->error);
-        a->count += receipt->code == 0 ? 1 : 0;
-    }
+    a->queue->next += a->added.entries;
+    count(a->queue, a->which, 1, a->added);
     return 0;
 }
 
@@ -222,14 +220,8 @@ int nb_queue_submit(struct nb_queue *q, unsigned which, struct nb_batch *batch,
                     void (*done)(struct nb_batch *, void *), void *done_user,
                     struct nb_error *error)
 {
-    struct adding a = {
-        .queue = q, .which = which, .messages = calloc(batch->size + 1, sizeof *a.messages)};
-    int rc = a.messages == NULL ? nb_error_no_memory(error) : write_messages(batch, &a, error);
-    if (rc == 0 && a.count > 0)
-        rc = nb_writer_run(q->engine, add_task, &a, error);
-    for (size_t i = 0; a.messages != NULL && i <= batch->size; i++)
-        nb_buffer_deinit(&a.messages[i]);
-    free(a.messages);
+    struct adding a = {.queue = q, .which = which, .batch = batch};
+    int rc = nb_writer_run(q->engine, add_task, &a, error);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < batch->size; i++)
@@ -288,44 +280,24 @@ static int drop(struct nb_engine *engine, struct nb_view *view, void *argument,
     return nb_message_drop(view, NB_KEPT_QUEUE, d->which, d->queue->taken[d->which].entries, error);
 }
 
-static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    return nb_transaction(engine, 0, drop, argument, error);
-}
-
 void nb_queue_drop(struct nb_queue *q, unsigned which)
 {
     struct dropping d = {q, which};
-    if (nb_writer_run(q->engine, drop_task, &d, NULL) != 0)
-        return;
-    pthread_mutex_lock(&q->lock);
-    count(q, which, -1, q->taken[which]);
-    pthread_mutex_unlock(&q->lock);
+    if (nb_writer_transact(q->engine, 0, drop, &d, NULL) == 0)
+        count(q, which, -1, q->taken[which]);
 }
 
 /* ---- entries of another store ---------------------------------------------------------------- */
-
-/* An entry of the new store's trace, the last messages that it has applied. */
-struct known {
-    uint64_t position, checksum, id;
-};
 
 struct handing {
     struct nb_engine *to;
     struct nb_queue *queue; /* the queue of the new store */
     unsigned stream;
-    struct known *known;
-    size_t known_count, room;
-    uint64_t agreed;             /* last position at which both traces have the same message */
-    const struct nb_traced *one; /* the entry to queue now */
-    uint64_t lost, queued;
+    uint64_t
+        agreed; /* last position at which both traces have the same message; UINT64_MAX: none */
+    const struct nb_traced *one; /* a message of the old store */
+    uint64_t *count;             /* of messages that are handed over now */
 };
-
-static int by_id(const void *a, const void *b)
-{
-    uint64_t x = ((const struct known *)a)->id, y = ((const struct known *)b)->id;
-    return (x > y) - (x < y);
-}
 
 static int adopt(struct nb_engine *engine, struct nb_view *view, void *argument,
                  struct nb_error *error)
@@ -337,97 +309,65 @@ static int adopt(struct nb_engine *engine, struct nb_view *view, void *argument,
     return nb_message_put(view, NB_KEPT_QUEUE, h->stream, &one, error);
 }
 
-static int adopt_task(struct nb_engine *engine, void *argument, struct nb_error *error)
+static int hand_one(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    return nb_transaction(engine, 0, adopt, argument, error);
-}
-
-static int hand_one(struct handing *h, const struct nb_traced *one, struct nb_error *error)
-{
+    struct handing *h = user;
+    ++*h->count;
     h->one = one;
-    return nb_writer_run(h->to, adopt_task, h, error);
+    return nb_writer_transact(h->to, one->message.length, adopt, h, error);
 }
 
-static int hand_queued(void *user, const struct nb_traced *one, struct nb_error *error)
+static int compare_first(void *user, const struct nb_traced *there, struct nb_error *error)
 {
     struct handing *h = user;
-    h->queued++;
-    return hand_one(h, one, error);
-}
-
-static int note_known(void *user, const struct nb_traced *one, struct nb_error *error)
-{
-    struct handing *h = user;
-    if (nb_array_reserve(&h->known, &h->room, h->known_count + 1, sizeof *h->known) != 0)
-        return nb_error_no_memory(error);
-    h->known[h->known_count++] =
-        (struct known){one->position, one->checksum, XXH3_64bits(one->id.bytes, one->id.length)};
-    return 0;
-}
-
-/* Sets h->agreed if both traces have this message. h->known must be in the order of positions,
- * which have no gaps. */
-static int find_agreed(void *user, const struct nb_traced *one, struct nb_error *error)
-{
-    struct handing *h = user;
-    uint64_t at = one->position - h->known[0].position; /* wraps if the entry is before all */
     (void)error;
-    if (at < h->known_count && h->known[at].checksum == one->checksum)
-        h->agreed = one->position;
-    return 0;
+    if (h->one == NULL && there->position == 1) /* the trace has the whole stream */
+        h->agreed = 0;
+    if (h->one != NULL && there->position == h->one->position &&
+        there->checksum == h->one->checksum)
+        h->agreed = there->position;
+    return 1;
 }
 
-static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *error)
+/* Compares a message of the old trace with that of the new one. */
+static int compare(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct handing *h = user;
-    const struct known wanted = {.id = XXH3_64bits(one->id.bytes, one->id.length)};
-    struct nb_operation o;
-    if (bsearch(&wanted, h->known, h->known_count, sizeof wanted, by_id) != NULL)
-        return 0;
-    int rc = nb_operation_read(&o, one->message, error);
-    nb_operation_deinit(&o);
-    if (rc == NB_NO_MEMORY)
-        return rc;
-    if (rc != 0 || o.relayed_change.kind == NB_RELAYED_CHANGE_COMPARE)
-        return 0;
-    h->lost++;
-    return hand_one(h, one, error);
+    h->one = one;
+    int rc = nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, one == NULL ? 0 : one->position,
+                             compare_first, h, error);
+    return rc < 0 ? rc : 0;
 }
 
-/* Hands over the lost changes of a stream. If the traces have nothing in common, this node was away
- * for a long time and has lost nothing. */
+/* Hands over the messages after the last one at which the traces agree: the database has lost them.
+ * If the traces have nothing in common, this node was away for a long time and has lost nothing.
+ * The database refuses an id that it has, so proposals of all nodes are made once, too. */
 static int hand_stream(struct nb_engine *from, struct handing *h, struct nb_error *error)
 {
-    h->known_count = 0;
     h->agreed = UINT64_MAX;
-    int rc = nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, 0, note_known, h, error);
-    if (rc != 0 || h->known_count == 0)
-        return rc;
-    if (h->known[0].position == 1) /* the trace has the whole stream */
-        h->agreed = 0;
-    rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, find_agreed, h, error);
-    qsort(h->known, h->known_count, sizeof *h->known, by_id);
+    int rc = compare(h, NULL, error);
+    if (rc == 0)
+        rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, compare, h, error);
     if (rc == 0 && h->agreed != UINT64_MAX)
-        rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, h->agreed + 1, hand_lost, h, error);
+        rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, h->agreed + 1, hand_one, h, error);
     return rc;
 }
 
 int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued, uint64_t *lost,
                  struct nb_error *error)
 {
-    struct handing h = {.to = to};
+    struct handing h = {.to = to, .count = lost};
     unsigned streams = to->settings.streams;
+    *lost = *queued = 0;
     if (from->stream_states.is_known && from->stream_states.streams != streams)
         return nb_error_set(error, NB_CONFLICT, "the stores have other numbers of streams");
     const struct nb_queue_limits none = {0, 0};
     int rc = nb_queue_new(to, &none, &h.queue, error);
     for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
         rc = hand_stream(from, &h, error);
-    free(h.known);
+    h.count = queued;
     for (h.stream = 0; rc == 0 && h.stream < streams; h.stream++)
-        rc = nb_message_scan(from, NB_KEPT_QUEUE, h.stream, 0, hand_queued, &h, error);
+        rc = nb_message_scan(from, NB_KEPT_QUEUE, h.stream, 0, hand_one, &h, error);
     nb_queue_free(&h.queue);
-    *lost = h.lost;
-    *queued = h.queued;
     return rc;
 }

@@ -3,7 +3,7 @@
  * The queue for changes of documents while the database is away. The changes wait in the node's
  * store, and are published later in their order, many at once. The client learns that its change is
  * queued. The message id consists of a number of the queue and a number of the entry, so that every
- * node recognizes a change that it has applied (core/model/live/stream_states.h). Each stream has
+ * node recognizes a change that it has applied (core/model/live/relayed.h). Each stream has
  * its own line of entries. Any thread, except where noted.
  */
 #ifndef NB_CORE_NODES_QUEUE_H

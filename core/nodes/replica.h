@@ -2,28 +2,94 @@
  *
  * A replica makes an engine one of several nodes that share what they learn. It keeps the changes
  * that clients request as operations (operation.h) until they are published into a stream for all
- * nodes. The engine's writer applies the delivered operations in the order of the stream, and
- * stores the position in the same transactions. So each operation is applied exactly once,
- * whichever process fails at whatever time, and a client gets the receipt that a single node would
- * give. If there are several streams, the name of a model decides in which stream it is, and a node
- * has a replica for each stream that it follows; replicas share only the engine and the queue. The
- * transport of messages is in server/nodes.
+ * nodes (outgoing.c). The engine's writer applies the delivered operations in the order of the
+ * stream, and stores the position in the same transactions (applying.c). So each operation is
+ * applied exactly once, whichever process fails at whatever time, and a client gets the receipt
+ * that a single node would give. If there are several streams, the name of a model decides in which
+ * stream it is, and a node has a replica for each stream that it follows; replicas share only the
+ * engine and the queue. The transport of messages is in server/nodes.
  *
- * Threads: one thread, the follower, calls all functions but nb_replica_new, nb_replica_free and
- * nb_replica_is_shared.
+ * Threads: one thread, the follower, calls all functions but nb_replica_new and nb_replica_free.
  */
 #ifndef NB_CORE_NODES_REPLICA_H
 #define NB_CORE_NODES_REPLICA_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "core/model/live/relayed.h"
-#include "core/nodes/outgoing.h"
+#include "core/nodes/queue.h"
 
+struct nb_awaited;
 struct nb_engine;
+struct nb_operation;
+
+struct nb_replica_settings {
+    /* Wakes the follower: a message waits, or a thread wants to know the end of the stream. Any
+     * thread. */
+    void (*wake)(void *user);
+    /* Warns the administrator. On the follower's thread. */
+    void (*warn)(void *user, const struct nb_error *why);
+    void *user;
+    unsigned stream;        /* index of the stream that the replica follows */
+    struct nb_queue *queue; /* borrowed */
+    uint64_t patience;      /* nanoseconds that a client waits for its change to be applied */
+    /* In milliseconds. Nodes that find the same work due within the same period `same_for` (above
+     * 0) publish it with the same id. After each `compare_every`, nodes compare what they have
+     * learned (applying.c); 0: never. */
+    int64_t same_for, compare_every;
+};
+
+/* Whether the stream can be reached. */
+enum nb_replica_stream {
+    NB_REPLICA_AWAY,     /* changes of clients are queued or refused */
+    NB_REPLICA_THERE,    /* changes of clients are published, after those in the queue */
+    NB_REPLICA_FORBIDDEN /* the node must not follow: nothing is queued or published */
+};
+
+enum { NB_AWAITED_MOST = 65536 }; /* messages of this node that wait at once */
+
+struct nb_replica {
+    /* Set by the follower, for any thread: */
+    atomic_int stream;             /* enum nb_replica_stream */
+    atomic_uint_fast64_t last;     /* number of the stream's end when it was last read */
+    atomic_uint_fast64_t asked;    /* last ticket of threads that want to know the end; and ... */
+    atomic_uint_fast64_t answered; /* ... the last ticket for which `last` is new enough */
+
+    struct nb_engine *engine;
+    struct nb_replica_settings settings;
+    struct nb_stream_place *place; /* in the engine; only atomic members are read here */
+    struct nb_relay relay;
+    uint64_t instance; /* a random number, for the ids of this replica's messages */
+
+    /* For the follower only: */
+    struct nb_point delivered;  /* the last operation, with its checksum (relayed.h) */
+    int64_t compared;           /* period in which a digest was requested last (compare_every) */
+    uint64_t compared_last;     /* when the last digest was taken; 0: never */
+    struct nb_error stopped_by; /* code not 0: the reason why following has ended */
+    size_t taken;               /* number of the messages that were taken last, ... */
+    bool is_taken_queued;       /* ... whether they came from the queue, and if not ... */
+    uint64_t taken_end;         /* ... the number after the last of them */
+
+    pthread_mutex_t
+        lock; /* guards the members below; taken last, not held in calls of the engine */
+    pthread_cond_t changed;
+    /* The half of this store's digest from the last comparison of the nodes, and its position; 0:
+     * no comparison yet. Nodes that have learned the same have the same half at the same position.
+     */
+    struct nb_point digested;
+    /* Messages that wait for their answers, by number; those before `sent` are in the stream. */
+    struct nb_awaited *awaited[NB_AWAITED_MOST]; /* by number % NB_AWAITED_MOST; NULL: answered */
+    uint64_t first, sent, next;
+    size_t waiting_bytes;          /* bytes of the messages that are not sent yet */
+    size_t carried, carried_bytes; /* operations that the writer has, and their bytes */
+    struct nb_error failure; /* code not 0: one of these operations and all later ones failed */
+};
 
 /* Makes a replica for one of the engine's streams. The caller frees it after the last use of the
  * engine, before the engine is closed, and after the follower has ended. Returns 0 or
@@ -34,27 +100,28 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
  * daemon stops. The engine has no relay afterwards. */
 void nb_replica_free(struct nb_replica **replica);
 
-/* Whether the store belongs to one of several nodes. To be called before any other use of the
- * engine. */
-bool nb_replica_is_shared(const struct nb_engine *engine);
-
 /* Follows the stream, which was made at `made`. NB_CONFLICT: the store follows another stream or
  * another number of streams, or has changes that are in no stream. Other codes are the store's. */
 int nb_replica_join(struct nb_replica *replica, uint64_t made, struct nb_error *error);
 
-/* ---- following ------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
-struct nb_delivery {
-    uint64_t position, checksum;
-    struct nb_string id, message;
-};
+/* Visits the next messages that wait to be published, or, if there are none, the next ones in the
+ * queue, in their order: at most 256 messages, and at most 4 MiB without the last one. `visit` must
+ * not call the replica. Returns their number. */
+size_t nb_replica_take(struct nb_replica *replica, nb_queue_visit *visit, void *user);
+/* Notes that the messages taken last are in the stream, and how many of them have been delivered.
+ * Without this call they are taken again, unless they were delivered. */
+void nb_replica_sent(struct nb_replica *replica, size_t delivered);
+
+/* ---- following ------------------------------------------------------------------------------- */
 
 /* Takes the next message of the stream; skips a message that was delivered before. Returns when the
  * writer has the message, not when it is applied. NB_CORRUPT: the message is no operation; all
  * nodes skip it. NB_VERSION: this node cannot apply it, and must stop following the stream.
  * NB_STOPPING: applying failed for a temporary reason (such as a full disk), which the text gives;
  * the messages after `delivered` must be delivered again. */
-int nb_replica_deliver(struct nb_replica *replica, const struct nb_delivery *delivery,
+int nb_replica_deliver(struct nb_replica *replica, const struct nb_traced *message,
                        struct nb_error *error);
 /* Tells the replica that the last delivered message was the end of the stream when the replica's
  * `asked` had this value. Notes, once, that the node has caught up. */
@@ -66,5 +133,28 @@ void nb_replica_tick(struct nb_replica *replica);
 /* Waits until all delivered messages are applied. NB_STOPPING: some failed for a temporary reason.
  */
 int nb_replica_settle(struct nb_replica *replica, struct nb_error *error);
+
+/* ---- for applying.c; any thread -------------------------------------------------------------- */
+
+/* Returns the relay for the replica's engine. */
+struct nb_relay nb_outgoing_relay(struct nb_replica *replica);
+/* Publishes an operation that all nodes find due, if the stream can be reached. The id consists of
+ * the operation's kind, `of`, and the time in units of `same_for` milliseconds. */
+void nb_outgoing_propose(struct nb_replica *replica, const struct nb_operation *operation,
+                         uint64_t of, int64_t same_for);
+
+/* The outcome of an operation; one member is set. */
+struct nb_answer {
+    struct nb_batch **batch; /* the batch of an applied change; set to NULL if a client keeps it */
+    const struct nb_relayed_change_done *done; /* a change of a model succeeded */
+    const struct nb_error *why;                /* why the operation failed */
+};
+/* Answers the client that waits for the operation with this id, if there is one. */
+void nb_outgoing_answer(struct nb_replica *replica, struct nb_string id,
+                        const struct nb_answer *answer);
+/* Answers all clients whose patience has ended by `now` with NB_STOPPING and the text `why`. */
+void nb_outgoing_expire(struct nb_replica *replica, uint64_t now, const char *why);
+/* Whether the client that waits for this id has sent a batch of one change (nb_batch_new). */
+bool nb_outgoing_is_single(struct nb_replica *replica, struct nb_string id);
 
 #endif

@@ -7,7 +7,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
 #include "core/model/registry.h"
 #include "core/writer/commit.h"

@@ -8,8 +8,7 @@
 #include "core/ledger/entries/near_duplicate_list.h"
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/model/learner.h"
-#include "core/model/live/relay.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/writer/remembered_history.h"
 
 /* Encodes the change in its stored form, in memory->entry. */

@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/model/live/live.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/model/refit.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/model/live/names.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit_features.h"

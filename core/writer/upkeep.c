@@ -8,7 +8,7 @@
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/refit.h"
 #include "core/model/registry.h"
 #include "core/writer/ageing.h"

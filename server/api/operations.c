@@ -13,7 +13,6 @@
 #include "server/json/emit.h"
 #include "server/model/model_json.h"
 #include "server/nodes/nodes.h"
-#include "server/nodes/nodes_route.h"
 
 /* The assembler includes the file as it is (.incbin), which gcc and clang both support. Paths are
  * relative to the top of the tree, where make runs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/database.h"
 
-#include <assert.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,7 @@ enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
  * elements, their number, and the index of the first. */
 static void begin_array(struct nb_sql_array *a)
 {
-    static const uint32_t elements[] = {
-        [NB_SQL_TEXT] = 25, [NB_SQL_BYTES] = 17, [NB_SQL_NUMBER] = 20};
-    const uint32_t head[] = {htobe32(1), 0, htobe32(elements[a->type]), 0, htobe32(1)};
+    const uint32_t head[] = {htobe32(1), 0, htobe32(a->type), 0, htobe32(1)};
     a->code |= nb_buffer_append(&a->written, head, sizeof head);
 }
 
@@ -42,9 +40,8 @@ void nb_sql_add_number(struct nb_sql_array *a, uint64_t value)
 
 struct nb_sql_value nb_sql_array_value(const struct nb_sql_array *a)
 {
-    static const unsigned arrays[] = {
-        [NB_SQL_TEXT] = 1009, [NB_SQL_BYTES] = 1001, [NB_SQL_NUMBER] = 1016};
-    return (struct nb_sql_value){.type = arrays[a->type], .bytes = nb_buffer_string(&a->written)};
+    unsigned type = a->type == NB_SQL_TEXT ? 1009 : a->type == NB_SQL_BYTES ? 1001 : 1016;
+    return (struct nb_sql_value){.type = type, .bytes = nb_buffer_string(&a->written)};
 }
 
 uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
@@ -55,54 +52,6 @@ uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
         memcpy(&big, value.bytes, sizeof big);
     return be64toh(big);
 }
-
-#ifndef NB_HAS_LIBPQ
-
-/* ---- a build without libpq ------------------------------------------------------------------- */
-
-int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
-                     struct nb_error *error)
-{
-    (void)conninfo;
-    (void)stops;
-    *database = NULL;
-    return nb_error_set(error, NB_FORBIDDEN,
-                        "[nodes]: this bayesd was built without libpq (libpq-dev)");
-}
-
-/* Without libpq there is no connection, so the next functions are never called. */
-void nb_database_close(struct nb_database **database)
-{
-    assert(*database == NULL);
-}
-
-void nb_sql_rows_deinit(struct nb_sql_rows *rows)
-{
-    assert(rows->result == NULL);
-}
-
-struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int column)
-{
-    assert(row < rows->count && column >= 0);
-    return (struct nb_string){"", 0};
-}
-
-int nb_database_run(struct nb_database *d, const char *statement,
-                    const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,
-                    struct nb_error *error)
-{
-    assert(d != NULL && statement != NULL && values != NULL && rows != NULL);
-    return nb_error_set(error, NB_STOPPING, "there is no database");
-}
-
-int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct nb_error *error)
-{
-    assert(d != NULL && wake >= 0 && milliseconds >= 0);
-    return nb_error_set(error, NB_STOPPING, "there is no database");
-}
-
-#else
-#include <libpq-fe.h>
 
 enum { LOOK_MILLISECONDS = 200 /* most time until a stop is noticed */ };
 static const uint64_t ANSWER_NANOSECONDS =
@@ -292,5 +241,3 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     (void)take_notifications(d);
     return 0;
 }
-
-#endif

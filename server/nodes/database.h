@@ -26,6 +26,7 @@ int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_d
                      struct nb_error *error);
 void nb_database_close(struct nb_database **database);
 
+enum nb_sql_type { NB_SQL_BYTES = 17, NB_SQL_NUMBER = 20, NB_SQL_TEXT = 25 }; /* their OIDs */
 /* A parameter of a statement: a bigint, a text or an array. `bytes` is borrowed. */
 struct nb_sql_value {
     unsigned type;   /* OID of the type, the same on all servers of the protocol; 0: no value */
@@ -34,16 +35,15 @@ struct nb_sql_value {
 };
 static inline struct nb_sql_value nb_sql_number(uint64_t value)
 {
-    return (struct nb_sql_value){.type = 20, .number = htobe64(value)};
+    return (struct nb_sql_value){.type = NB_SQL_NUMBER, .number = htobe64(value)};
 }
 static inline struct nb_sql_value nb_sql_text(const char *value)
 {
-    return (struct nb_sql_value){.type = 25, .bytes = nb_string_of(value)};
+    return (struct nb_sql_value){.type = NB_SQL_TEXT, .bytes = nb_string_of(value)};
 }
 
 /* An array with one dimension and at least one element; all members but the type are 0 at first.
  * The caller frees `written`. */
-enum nb_sql_type { NB_SQL_TEXT, NB_SQL_BYTES, NB_SQL_NUMBER };
 struct nb_sql_array {
     enum nb_sql_type type;
     uint32_t count;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/nodes/member.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +7,12 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/base/version.h"
+#include "server/nodes/stream_worker.h"
 
 enum { HOST_MOST = 48, ALIVE_SECONDS = 60, CUT_MOST = 10000 };
 static const uint64_t SECOND = UINT64_C(1000000000);
@@ -136,11 +135,11 @@ static int read_all(struct nb_stream_worker *l, struct nb_error *error)
     nb_sql_rows_deinit(&rows);
     if (list == NULL)
         return nb_error_no_memory(error);
-    pthread_mutex_lock(&l->nodes->members_lock);
+    pthread_mutex_lock(&l->nodes->lock);
     l->members = list;
     l->member_count = count;
     l->members_read = nb_clock_monotonic();
-    pthread_mutex_unlock(&l->nodes->members_lock);
+    pthread_mutex_unlock(&l->nodes->lock);
     free(old);
     return 0;
 }
@@ -216,7 +215,7 @@ int nb_nodes_members(struct nb_nodes *n, struct nb_member **members, size_t *cou
 {
     size_t most = 1;
     *count = 0;
-    pthread_mutex_lock(&n->members_lock);
+    pthread_mutex_lock(&n->lock);
     for (unsigned i = 0; i < n->worker_count; i++)
         most += n->workers[i].member_count;
     *members = malloc(most * sizeof **members);
@@ -226,7 +225,7 @@ int nb_nodes_members(struct nb_nodes *n, struct nb_member **members, size_t *cou
             one.silence += (int64_t)(nb_clock_monotonic() - n->workers[i].members_read);
             add(*members, count, &one);
         }
-    pthread_mutex_unlock(&n->members_lock);
+    pthread_mutex_unlock(&n->lock);
     return *members == NULL ? nb_error_no_memory(error) : 0;
 }
 

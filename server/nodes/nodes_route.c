@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/nodes/nodes_route.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "config/config.h"
+#include "core/model/live/relayed.h"
 #include "core/nodes/digest.h"
 #include "server/base/metrics.h"
 #include "server/http/request/http_answer.h"
 #include "server/http/request/query.h"
-#include "server/http/request/request.h"
 #include "server/http/request/server.h"
 #include "server/http/request/wait.h"
 #include "server/json/emit.h"
-#include "server/nodes/member.h"
 #include "server/nodes/nodes.h"
 
 int nb_route_digest(struct nb_request *request, struct nb_error *error)

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/nodes/schema.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -9,9 +7,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/model/live/relayed.h"
-#include "server/nodes/database.h"
-#include "server/nodes/member.h"
+#include "server/nodes/stream_worker.h"
 
 enum { KEY_FILE_MOST = 256 };
 
@@ -49,13 +45,11 @@ int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struc
     *follow = *at == '\0' ? all : 0;
     while (*at != '\0') {
         unsigned from = 0, to = 0;
-        int length = 0;
-        if (sscanf(at, " %2u - %2u %n", &from, &to, &length) != 2 || length == 0) {
-            length = 0;
-            if (sscanf(at, " %2u %n", &from, &length) != 1)
-                length = 0;
+        int length = 0, longer = 0;
+        if (sscanf(at, " %2u %n- %2u %n", &from, &length, &to, &longer) == 2)
+            length = longer;
+        else
             to = from;
-        }
         at += length;
         if (length == 0 || from > to || to >= config->nodes_streams || (*at != ',' && *at != '\0'))
             return nb_error_set(error, NB_INVALID,
@@ -108,14 +102,12 @@ static const char *const statements[] = {
     "ALTER TABLE bayesd.change ALTER COLUMN body SET STORAGE EXTERNAL",
 };
 
-static int init(struct nb_database *d, const struct nb_config *config, unsigned stream,
-                struct nb_error *error)
+static int init(struct nb_database *d, unsigned stream, struct nb_error *error)
 {
     static const char INSERT[] = "INSERT INTO bayesd.stream (number, last, cut, made, identity)"
                                  " VALUES ($1, 0, 0, $2, '') ON CONFLICT (number) DO NOTHING";
     const struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(stream),
                                                        nb_sql_number(nb_key_random() >> 1 | 1)};
-    (void)config;
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
         bool is_needed = i + 1 < sizeof statements / sizeof *statements;
         int rc = nb_database_run(d, statements[i], NULL, NULL, error);
@@ -125,22 +117,16 @@ static int init(struct nb_database *d, const struct nb_config *config, unsigned 
     return nb_database_run(d, INSERT, values, NULL, error);
 }
 
-static int announce(struct nb_database *d, const struct nb_config *config, unsigned stream,
-                    struct nb_error *error)
-{
-    return nb_member_announce(d, config, stream, 0, (struct nb_point){0, 0}, error);
-}
-
-/* Connects to the database of each of the streams, and calls `work` with it. */
-static int work_on(const struct nb_config *config, uint64_t streams, const char *what,
-                   int (*work)(struct nb_database *, const struct nb_config *, unsigned,
-                               struct nb_error *),
+/* Connects to the database of each of the streams; then creates the tables (`inits`), or announces
+ * that this node joins. */
+static int work_on(const struct nb_config *config, uint64_t streams, bool inits,
                    struct nb_error *error)
 {
     if (config->nodes_database[0] == '\0')
         return nb_error_set(
             error, NB_INVALID,
-            "%s is for several nodes, and the configuration has no [nodes] database", what);
+            "%s is for several nodes, and the configuration has no [nodes] database",
+            inits ? "--nodes-init" : "--join");
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < config->nodes_streams; i++) {
         struct nb_database *d = NULL;
@@ -151,7 +137,8 @@ static int work_on(const struct nb_config *config, uint64_t streams, const char 
         if (rc == 0)
             rc = nb_database_open(conninfo, NULL, &d, error);
         if (rc == 0)
-            rc = work(d, config, i, error);
+            rc = inits ? init(d, i, error)
+                       : nb_member_announce(d, config, i, 0, (struct nb_point){0, 0}, error);
         nb_database_close(&d);
         free(conninfo);
     }
@@ -160,7 +147,7 @@ static int work_on(const struct nb_config *config, uint64_t streams, const char 
 
 int nb_nodes_init(const struct nb_config *config, struct nb_error *error)
 {
-    int rc = work_on(config, UINT64_MAX, "--nodes-init", init, error);
+    int rc = work_on(config, UINT64_MAX, true, error);
     if (rc != 0)
         return rc;
     (void)puts("-- The tables of bayesd are there. A role that may use them, and no more, needs:\n"
@@ -175,5 +162,5 @@ int nb_nodes_announce(const struct nb_config *config, struct nb_error *error)
 {
     uint64_t follow = 0;
     int rc = nb_nodes_read_follow(config, &follow, error);
-    return rc == 0 ? work_on(config, follow, "--join", announce, error) : rc;
+    return rc == 0 ? work_on(config, follow, false, error) : rc;
 }

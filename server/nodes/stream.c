@@ -14,13 +14,13 @@
 #include "config/config.h"
 #include "core/base/clock.h"
 #include "core/base/key.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/stream_states.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
-#include "server/nodes/member.h"
+#include "server/nodes/stream_worker.h"
 
 enum {
     IN_VAIN_MOST = 3,        /* vain attempts until an id counts as being at another position */
@@ -312,10 +312,10 @@ static int find(struct nb_stream_worker *l, struct nb_error *error)
 static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, int row,
                    struct nb_error *error)
 {
-    const struct nb_delivery d = {.position = nb_sql_rows_number(rows, row, 0),
-                                  .id = nb_sql_rows_bytes(rows, row, 1),
-                                  .checksum = nb_sql_rows_number(rows, row, 2),
-                                  .message = nb_sql_rows_bytes(rows, row, 3)};
+    const struct nb_traced d = {.position = nb_sql_rows_number(rows, row, 0),
+                                .id = nb_sql_rows_bytes(rows, row, 1),
+                                .checksum = nb_sql_rows_number(rows, row, 2),
+                                .message = nb_sql_rows_bytes(rows, row, 3)};
     if (d.position != l->replica->delivered.position + 1)
         return nb_error_set(error, NB_STOPPING, "stream %u has no change between %llu and %llu",
                             l->which, (unsigned long long)l->replica->delivered.position,
@@ -444,10 +444,10 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
 
 static void say(struct nb_stream_worker *l, int rc, const struct nb_error *why)
 {
-    pthread_mutex_lock(&l->lock);
+    pthread_mutex_lock(&l->nodes->lock);
     bool is_new = strcmp(l->reason, why->text) != 0;
     (void)snprintf(l->reason, sizeof l->reason, "%s", why->text);
-    pthread_mutex_unlock(&l->lock);
+    pthread_mutex_unlock(&l->nodes->lock);
     if (is_new && rc != 0)
         nb_log(rc == NB_STOPPING ? NB_LOG_WARNING : NB_LOG_ERROR, "nodes: %s", why->text);
 }

@@ -13,14 +13,9 @@
 #include "core/base/error.h"
 #include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
+#include "server/nodes/nodes.h"
 
-struct nb_config;
-struct nb_engine;
-struct nb_member;
-struct nb_queue;
 struct nb_replica;
-
-enum { NB_MEMBER_NAME_MOST = 64 };
 
 struct nb_stream_worker {
     struct nb_nodes *nodes;
@@ -40,11 +35,9 @@ struct nb_stream_worker {
     uint64_t made;      /* when the stream was created */
     uint64_t announced; /* when the node last reported */
 
-    struct nb_member *members; /* owned; members_lock of the nodes guards this and the next two */
+    struct nb_member *members; /* owned; the lock of the nodes guards this and the next members */
     size_t member_count;
     uint64_t members_read; /* when `members` were read, by nb_clock_monotonic */
-
-    pthread_mutex_t lock; /* guards `reason` */
     char reason[NB_ERROR_TEXT];
 };
 
@@ -56,8 +49,7 @@ struct nb_nodes {
     char name[NB_MEMBER_NAME_MOST + 1];
     char identity[256]; /* the same for all nodes of a stream */
     struct nb_queue *queue;
-    bool has_queue; /* the queue takes changes, or had some at the start */
-    pthread_mutex_t members_lock;
+    pthread_mutex_t lock;
     unsigned worker_count;
     struct nb_stream_worker workers[NB_STREAMS_MOST];
 };
@@ -67,5 +59,17 @@ void nb_stream_identify(struct nb_nodes *nodes);
 /* The main function of the worker's thread: connects, and follows the stream until the node stops.
  */
 void *nb_follow_main(void *worker);
+
+/* Gives the name of this node: the configured one, or one made of the machine's name and the port.
+ */
+void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1]);
+/* Reports this node's position in the stream; from then on no node deletes changes after this
+ * position. `digested` is as in struct nb_replica. Returns the codes of nb_database_run. */
+int nb_member_announce(struct nb_database *database, const struct nb_config *config,
+                       unsigned stream, uint64_t applied, struct nb_point digested,
+                       struct nb_error *error);
+/* If it is time, reports about this node, reads the reports of the other nodes, and deletes changes
+ * that no node needs. On the worker's thread. Returns the codes of nb_database_run. */
+int nb_member_round(struct nb_stream_worker *worker, struct nb_error *error);
 
 #endif

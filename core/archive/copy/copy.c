@@ -11,7 +11,7 @@
 #include "core/archive/dump/parts.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 
 /* How often a copy begins again because the store had to grow. Each time the map has doubled. */
 enum { TIMES_MOST = 8 };
@@ -163,10 +163,7 @@ static int copy_here(struct nb_engine *engine, const struct nb_copy *copy,
 
 /* ---- nodes that share their changes ---------------------------------------------------------- */
 
-enum {
-    SECONDS_MOST = 3600,
-    OTHER_ENTRIES = 20000, /* labels, and features that no document has */
-};
+enum { SECONDS_MOST = 3600 };
 
 /* Passes words on with the grouping and row numbers of the dump. */
 static int put_run(void *user, const struct nb_dump_words *words)
@@ -175,14 +172,16 @@ static int put_run(void *user, const struct nb_dump_words *words)
     return nb_import_words(c->import, words, &c->why);
 }
 
-static int read_parts(struct nb_engine *engine, struct copying *c, struct nb_error *error)
+static int read_parts(struct nb_engine *engine, struct copying *c,
+                      const struct nb_relayed_change *asked, struct nb_error *error)
 {
     const struct nb_dump_sink sink = {put_header, put_run, put_document, put_end, c};
     struct nb_dump_reading reading = {.rest = {NULL, 0, 0}};
     struct nb_buffer bytes = {0};
+    uint64_t at = 0;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < c->import->parts.count; i++) {
-        rc = nb_import_parts_read(engine, &c->import->parts, i, &bytes, error);
+    for (uint64_t i = 0; rc == 0 && i < asked->last; i++) {
+        rc = nb_import_parts_read(engine, asked->from, &at, &bytes, error);
         if (rc == 0)
             rc = nb_dump_read(&reading, nb_buffer_string(&bytes), &sink, error);
     }
@@ -199,9 +198,11 @@ static int import_parts(struct nb_engine *engine, const struct nb_relayed_change
     struct copying *c = calloc(1, sizeof *c);
     if (c == NULL)
         return nb_error_no_memory(error);
-    int rc = nb_import_start(engine, asked->model, asked->source, asked, &c->import, error);
+    int rc = asked->last == 0
+                 ? nb_error_set(error, NB_CONFLICT, "the import was given up: begin it again")
+                 : nb_import_start(engine, asked->model, asked->source, asked, &c->import, error);
     if (rc == 0)
-        rc = read_parts(engine, c, error);
+        rc = read_parts(engine, c, asked, error);
     if (rc == 0 && asked->only_new)
         nb_import_only_new(c->import);
     if (rc == 0)
@@ -225,29 +226,12 @@ int nb_import_shared(struct nb_engine *engine, const struct nb_relayed_change *a
     return dropped != 0 ? dropped : rc;
 }
 
-/* Sets *parts to the number of parts whose numbers suffice for the copy's entries, even if the
- * model learns meanwhile. */
-static int count_parts(struct nb_engine *engine, struct nb_string model, uint64_t *parts,
-                       struct nb_error *error)
-{
-    struct nb_model_info info;
-    int rc = nb_engine_model(engine, model, &info, error);
-    if (rc != 0)
-        return rc;
-    uint64_t entries = (info.documents + info.unlabelled) * 2 +
-                       info.vocabulary / WORDS_AT_ONCE * 2 + OTHER_ENTRIES;
-    nb_model_info_deinit(&info);
-    *parts = entries / NB_PART_ENTRIES + 1;
-    return 0;
-}
-
 /* Requests that all nodes make the copy, each from its state at that place in the stream. */
 static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                         struct nb_error *error)
 {
     struct nb_sending sending;
     struct nb_relayed_change_done done;
-    uint64_t parts = 0;
     unsigned from = nb_relay_stream(copy->from, engine->settings.streams);
     unsigned to = nb_relay_stream(copy->to, engine->settings.streams);
     if (from != to)
@@ -258,14 +242,7 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
                             (int)copy->from.length, copy->from.bytes, from, (int)copy->to.length,
                             copy->to.bytes, to);
     nb_sending_init(&sending, engine, copy->to, copy->source);
-    int rc = count_parts(engine, copy->from, &parts, error);
-    for (uint64_t i = 0; rc == 0 && i < parts; i++)
-        rc = nb_sending_empty(&sending, error);
-    if (rc == 0)
-        rc = nb_sending_end(&sending, NULL, copy->from, true, &done, error);
-    if (rc != 0)
-        nb_sending_give_up(&sending);
-    return rc;
+    return nb_sending_end(&sending, NULL, copy->from, true, &done, error);
 }
 
 static int check_new(struct nb_engine *engine, struct nb_string name, struct nb_error *error)

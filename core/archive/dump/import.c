@@ -17,7 +17,7 @@
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
 #include "core/model/parents.h"
 #include "core/model/refit.h"
@@ -32,14 +32,14 @@ static int import_run(struct nb_import *import,
                       int (*task)(struct nb_engine *engine, void *argument, struct nb_error *error),
                       struct nb_error *error)
 {
-    return import->parts.count == 0 ? nb_writer_run(import->engine, task, import, error)
-                                    : nb_writer_run_ahead(import->engine, task, import, error);
+    return import->asked == NULL ? nb_writer_run(import->engine, task, import, error)
+                                 : nb_writer_run_ahead(import->engine, task, import, error);
 }
 
 /* Returns the import's time, which its entries get. */
 static int64_t import_time(const struct nb_import *import)
 {
-    return import->time != 0 ? import->time : nb_clock_now();
+    return import->asked != NULL ? import->time : nb_clock_now();
 }
 
 /* Appends an entry in the writer's transaction. Sets *number to its number. Returns 0 or a code. */
@@ -47,12 +47,16 @@ static int import_append(struct nb_import *import, const struct nb_view *view,
                          const struct nb_change *change, struct nb_ledger_totals *totals,
                          uint64_t *number, struct nb_error *error)
 {
-    if (import->parts.count == 0) {
+    if (import->asked == NULL) {
         *number = nb_serials_entry(&import->engine->serials);
         return nb_ledger_append(view, *number, change, totals, &import->bytes, error);
     }
-    int rc = nb_import_parts_number(&import->parts, number, error);
-    return rc != 0 ? rc : nb_ledger_insert(view, *number, change, totals, &import->bytes, error);
+    if (import->used + 1 >= UINT64_C(1) << NB_SERIALS_ENTRY_BITS)
+        return nb_error_set(error, NB_TOO_LARGE,
+                            "an import that nodes share has %u entries at most",
+                            (1u << NB_SERIALS_ENTRY_BITS) - 1);
+    *number = import->first + ++import->used;
+    return nb_ledger_insert(view, *number, change, totals, &import->bytes, error);
 }
 
 static int check_fresh_id(const struct nb_view *view, const struct nb_change *change,
@@ -72,7 +76,7 @@ static int check_fresh_id(const struct nb_view *view, const struct nb_change *ch
 struct flushing {
     struct nb_import *import;
     struct nb_ledger_totals totals; /* before this flush */
-    uint64_t used;                  /* parts.used before this flush */
+    uint64_t used;                  /* import->used before this flush */
     uint64_t last;                  /* number of the newest entry */
 };
 
@@ -87,7 +91,7 @@ static int write_entries(struct nb_engine *engine, struct nb_view *view, void *a
     struct nb_change change;
     int rc = 0;
     *totals = f->totals; /* this may be a second try */
-    import->parts.used = f->used;
+    import->used = f->used;
     while (rc == 0 && r.at < r.end) {
         rc = nb_change_read(&change, nb_unpack_string(&r), error);
         if (rc == 0)
@@ -103,7 +107,7 @@ static int flush_task(struct nb_engine *engine, void *argument, struct nb_error 
     struct nb_import *import = argument;
     struct nb_checkpoint *c = &import->live->checkpoint;
     struct flushing f = {
-        .import = import, .totals = c->totals, .used = import->parts.used, .last = c->last};
+        .import = import, .totals = c->totals, .used = import->used, .last = c->last};
     int rc = nb_transaction(engine, import->entries.length, write_entries, &f, error);
     if (rc == 0)
         c->last = f.last;
@@ -134,7 +138,8 @@ struct naming {
     struct nb_live *old;
     struct nb_buffer settings, weights, key;
     bool keeps_fields;              /* the fields of `old` have the same numbers in `import` */
-    struct nb_ledger_totals totals; /* before the transaction */
+    struct nb_ledger_totals totals; /* before the transaction, as ... */
+    uint64_t used;                  /* ... import->used */
     uint64_t number;                /* number of the entry */
 };
 
@@ -203,17 +208,16 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
     live->checkpoint.weights = 0;
     live->checkpoint.twin = (struct nb_twin_log){.bytes = 0};
     int rc = write_records(engine, view, live, naming->weights.length > 0, error);
-    naming->number = nb_serials_entry(&engine->serials);
+    import->used = naming->used;
     if (rc == 0)
-        rc = nb_ledger_append(view, naming->number, &change, &live->checkpoint.totals,
-                              &import->bytes, error);
+        rc = import_append(import, view, &change, &live->checkpoint.totals, &naming->number, error);
     struct nb_state_record state = nb_checkpoint_state(live, naming->number);
     if (rc == 0)
         rc = nb_put_state(engine, view, live, &state, error);
     if (rc == 0)
         rc = keep_waiting(view, naming, error);
-    if (rc == 0)
-        rc = nb_import_parts_delete(view, &import->parts, error);
+    if (rc == 0 && import->asked != NULL)
+        rc = nb_import_parts_delete(view, import->asked->from, 0, error);
     return rc == 0 && old != 0 ? nb_put_orphan(view, old, error) : rc;
 }
 
@@ -259,7 +263,8 @@ static int describe(struct naming *naming)
 static int take_place(struct nb_engine *engine, struct nb_import *import, struct nb_error *error)
 {
     struct nb_live *live = import->live;
-    struct naming naming = {.import = import, .totals = live->checkpoint.totals};
+    struct naming naming = {
+        .import = import, .totals = live->checkpoint.totals, .used = import->used};
     const char *name = live->published->settings.parent;
     char *parent = name != NULL ? strdup(name) : NULL;
     int rc = describe(&naming) != 0 || (name != NULL && parent == NULL)
@@ -315,7 +320,7 @@ static int write_begin(struct nb_engine *engine, struct nb_view *view, void *arg
     struct nb_ledger_totals *totals = &import->begun;
     uint64_t number;
     *totals = (struct nb_ledger_totals){0}; /* this may be a second try */
-    import->parts.used = 0;
+    import->used = 0;
     int rc = nb_serials_model(&engine->serials, view, &import->listed.number, error);
     struct nb_change change = {.kind = NB_CHANGE_IMPORT,
                                .model = import->listed.number,
@@ -343,7 +348,7 @@ static int purge_all(struct nb_engine *engine, struct nb_error *error)
 static int begin_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     struct nb_import *import = argument;
-    int rc = import->parts.count > 0 ? purge_all(engine, error) : 0;
+    int rc = import->asked != NULL ? purge_all(engine, error) : 0;
     if (rc == 0)
         rc = nb_transaction(engine, 0, write_begin, import, error);
     if (rc == 0) {
@@ -369,7 +374,6 @@ static void import_free(struct nb_import *import)
     nb_features_coder_free(&import->coder);
     nb_rows_deinit(&import->rows);
     nb_slots_deinit(&import->slots);
-    free(import->parts.positions);
     free(import->ids);
     free(import);
 }
@@ -394,15 +398,15 @@ int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_
                     struct nb_error *error)
 {
     struct nb_import *import = import_new(engine, model, source);
-    int rc = 0;
     if (import == NULL)
         return nb_error_no_memory(error);
     if (asked != NULL) {
-        import->time = nb_relay_applied()->time;
-        rc = nb_import_parts_find(engine, asked->from, asked->last, &import->parts, error);
+        const struct nb_relayed *here = nb_relay_applied();
+        import->asked = asked;
+        import->time = here->time;
+        import->first = nb_serials_first(here->stream) + (here->position << NB_SERIALS_ENTRY_BITS);
     }
-    if (rc == 0)
-        rc = import_run(import, begin_task, error);
+    int rc = import_run(import, begin_task, error);
     if (rc == 0)
         *out = import;
     else

@@ -43,9 +43,13 @@ struct nb_import {
     bool created;
     bool is_sent; /* all nodes make the import: this node only sends records, with `sending` */
     struct nb_sending sending;
-    struct nb_import_parts parts; /* the parts of an import that all nodes make; else empty */
-    int64_t time;                 /* time of such an import */
-    uint64_t dropped;             /* changes in the old model's quarantine that could not be kept */
+    /* The request for an import that all nodes make, borrowed; else NULL, and the next are not
+     * used:
+     */
+    const struct nb_relayed_change *asked;
+    int64_t time;         /* of the request */
+    uint64_t first, used; /* a lower bound of its numbers of entries; how many it has used */
+    uint64_t dropped;     /* changes in the old model's quarantine that could not be kept */
 };
 
 /* Begins an import that this node makes, either alone (`asked` is NULL) or, like all nodes, for a

@@ -3,15 +3,15 @@
  * The parts of an import that all nodes make. The node that got the request sends the dump part by
  * part through the stream (core/model/live/relayed.h), between changes of others. All nodes keep
  * the parts in their stores, so that a node that restarts continues with the next one and a backup
- * contains them. They make the import when the final request comes. The positions of the parts give
- * the numbers of the import's entries (core/ledger/entries/record.h). So the entries have the same
- * numbers on all nodes, however often a node had to begin again.
+ * contains them. They make the import when the final request comes. Its position gives the numbers
+ * of the import's entries (core/ledger/entries/record.h). So the entries have the same numbers on
+ * all nodes, however often a node had to begin again.
  *
  * A sender that fails gives its import up. If it cannot, all nodes drop the parts when another
  * import begins in the stream at least a day later. The times are those of the nodes that got the
  * requests.
  *
- * Stored form: messages (core/model/live/stream_states.h) with the id of the import, and the time
+ * Stored form: messages (core/model/live/relayed.h) with the id of the import, and the time
  * instead of the checksum.
  */
 #ifndef NB_CORE_ARCHIVE_DUMP_PARTS_H
@@ -34,7 +34,6 @@ struct nb_relayed_change_done;
 enum {
     NB_IMPORT_ID = 16,         /* hexadecimal digits of an import's id */
     NB_PART_BYTES = 128 << 10, /* bytes of a part */
-    NB_PART_ENTRIES = 65535,   /* numbers of entries that a part gives */
 };
 
 bool nb_import_is_id(struct nb_string id);
@@ -47,24 +46,14 @@ int nb_import_parts_add(struct nb_engine *engine, const struct nb_relayed_change
 /* Drops all parts of an import that was refused. Returns as nb_transaction. */
 int nb_import_parts_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error);
 
-/* The parts of an import, in order. */
-struct nb_import_parts {
-    unsigned stream;
-    uint64_t *positions; /* owned; positions of the parts in the stream */
-    size_t count, room;
-    uint64_t used; /* numbers of entries used so far */
-};
-/* Finds the parts of the import with this id. NB_CONFLICT: it does not have `count` parts. On
- * success the caller frees `positions`. */
-int nb_import_parts_find(struct nb_engine *engine, struct nb_string id, uint64_t count,
-                         struct nb_import_parts *parts, struct nb_error *error);
-/* Sets *number to the next number of an entry. NB_TOO_LARGE: none is left. */
-int nb_import_parts_number(struct nb_import_parts *parts, uint64_t *number, struct nb_error *error);
-/* Sets `bytes` to a part. Returns 0, NB_CORRUPT, NB_NO_MEMORY or a code of the store. */
-int nb_import_parts_read(struct nb_engine *engine, const struct nb_import_parts *parts,
-                         size_t which, struct nb_buffer *bytes, struct nb_error *error);
-/* Deletes the parts, in the writer's transaction. Returns 0 or a code of the store. */
-int nb_import_parts_delete(const struct nb_view *view, const struct nb_import_parts *parts,
+/* Sets `bytes` to the first part of the import with this id at a position from *at on, and *at to
+ * the next position. Returns 0, NB_CONFLICT (there is none), NB_NO_MEMORY or a code of the store.
+ */
+int nb_import_parts_read(struct nb_engine *engine, struct nb_string id, uint64_t *at,
+                         struct nb_buffer *bytes, struct nb_error *error);
+/* Deletes the parts of the import with this id, and all that are older than `before`, in the
+ * writer's transaction. Returns 0 or a code of the store. */
+int nb_import_parts_delete(const struct nb_view *view, struct nb_string id, int64_t before,
                            struct nb_error *error);
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -84,8 +73,6 @@ void nb_sending_init(struct nb_sending *sending, struct nb_engine *engine, struc
 /* Sends whole parts after a record was written to `rest` (core/archive/dump/dump.h), which
  * returned `rc`. Returns 0, NB_NO_MEMORY, or a code of nb_relay_ask. */
 int nb_sending_written(struct nb_sending *sending, int rc, struct nb_error *error);
-/* Sends a part without records, only for its numbers of entries. Returns as nb_relay_ask. */
-int nb_sending_empty(struct nb_sending *sending, struct nb_error *error);
 
 /* Sends the rest, and requests that all nodes make the import: from the records, which must have
  * these totals (NULL: unknown), or, if `from` is not empty, from the model of that name as it is at

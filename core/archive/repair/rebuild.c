@@ -21,7 +21,7 @@
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/networks/network/named.h"
 #include "core/writer/remembered_history.h"
 

@@ -19,7 +19,7 @@
 #include "core/archive/backup/format.h"
 #include "core/archive/repair/repair.h"
 #include "core/engine/opening.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 #include "core/store/lmdb/store.h"
 
 int nb_folder_check_path(const char *directory, struct nb_error *error)
@@ -323,7 +323,9 @@ static int check_stream_states(const struct nb_engine *engine, const struct nb_n
         return nb_error_set(error, NB_CONFLICT,
                             "it does not have all streams that [nodes] follow names here, or has "
                             "not caught up with them");
-    *wanted->position = nb_stream_states_total(engine);
+    *wanted->position = 0;
+    for (unsigned i = 0; i < s->streams; i++)
+        *wanted->position += atomic_load(&s->places[i].applied);
     return 0;
 }
 

@@ -11,7 +11,7 @@
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/live.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 

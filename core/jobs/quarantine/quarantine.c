@@ -14,7 +14,7 @@
 #include "core/ledger/entries/ledger_steps.h"
 #include "core/ledger/entries/quarantine_entries.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/model/registry.h"
 

@@ -9,7 +9,7 @@
 #include "core/jobs/undo/undo_find.h"
 #include "core/ledger/entries/ledger.h"
 #include "core/model/live/live.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/model/registry.h"
 

@@ -93,15 +93,15 @@ int nb_model_record_read(struct nb_model_record *record, struct nb_string stored
  * stream, and not from how many entries the store has. It increases within a stream, and all
  * changes of a model are in one stream:
  *
- *     6 bits   number of the stream in the cluster, after two zero bits
- *     40 bits  position in the stream: 34 years of 1,000 changes a second
- *     16 bits  number of the entry within the change, from 1 on
+ *     6 bits   number of the stream in the cluster, after a zero bit
+ *     35 bits  position in the stream: 10 years of 100 changes a second
+ *     22 bits  number of the entry within the change, from 1 on; an import makes many
  *
  * Each store numbers its models for itself. Other nodes identify a model by the number of its first
  * entry. */
 enum {
-    NB_SERIALS_ENTRY_BITS = 16,
-    NB_SERIALS_POSITION_BITS = 40,
+    NB_SERIALS_ENTRY_BITS = 22,
+    NB_SERIALS_POSITION_BITS = 35,
     NB_SERIALS_STREAM_BITS = 6,
 };
 

@@ -102,7 +102,7 @@ struct nb_live {
     char *name;      /* owned */
     char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
     uint32_t number; /* 0: none yet; the writer's until `persisted` */
-    /* Number of the model's first entry (stream_states.h); 0: not looked up yet. */
+    /* Number of the model's first entry (relayed.h); 0: not looked up yet. */
     atomic_uint_fast64_t first_entry;
     struct nb_own_key *own;      /* owned; NULL: the model has no key of its own */
     const struct nb_key *key;    /* key for features: the store's, or `own_key` */

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "core/base/clock.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 
 enum {
     MAP_TRIES = 16,         /* the map doubles each time */
@@ -62,7 +62,8 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
     int rc = nb_store_begin(engine->store, expected, &view, error);
     if (rc != 0)
         return rc;
-    rc = work(engine, &view, argument, error);
+    if (work != NULL)
+        rc = work(engine, &view, argument, error);
     assert(engine->serials.model >= before.model);
     if (rc == 0)
         rc = nb_stream_states_write(engine, &view, error);

@@ -14,9 +14,9 @@
 typedef int nb_transaction_work(struct nb_engine *engine, struct nb_view *view, void *argument,
                                 struct nb_error *error);
 
-/* Runs `work` in one transaction and commits it. `expected` is about how many bytes it writes.
- * Numbers that a failed transaction has assigned (serials) are free again. Returns 0, or a code
- * with nothing changed in the store. */
+/* Runs `work` (NULL: nothing) in one transaction, which also writes the staged states of streams,
+ * and commits it. `expected` is about how many bytes it writes. Numbers that a failed transaction
+ * has assigned (serials) are free again. Returns 0, or a code with nothing changed in the store. */
 int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
                    void *argument, struct nb_error *error);
 

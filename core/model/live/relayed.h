@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Types for the exchange of changes with other nodes: changes as they travel, how far a store has
- * come in each stream (stream_states.h), and the relay that takes changes to the others (relay.h).
+ * What the engine does for several nodes that share their changes (core/nodes). Changes are
+ * published in one order for all nodes, a stream; every node, including the one that got the
+ * request, applies them in that order. Here are changes as they travel, the relays that take
+ * changes to the other nodes, and how far a store has come in each stream. If changes are not
+ * shared, relays are NULL and cost nothing.
  */
 #ifndef NB_CORE_MODEL_LIVE_RELAYED_H
 #define NB_CORE_MODEL_LIVE_RELAYED_H
@@ -15,6 +18,8 @@
 
 struct nb_batch;
 struct nb_engine;
+struct nb_live;
+struct nb_view;
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
@@ -66,10 +71,84 @@ struct nb_relayed {
     uint64_t outbox, entry; /* where the change was queued (nb_once_note); 0: it was not */
 };
 
-/* ---- how far a store has come (stream_states.h) ---------------------------------------------- */
+/* ---- relays ---------------------------------------------------------------------------------- */
 
-/* Streams of several nodes, over which their models are spread by their names (nb_relay_stream). */
+/* Takes changes of one stream to the other nodes. An engine that is opened with the setting
+ * `shared` begins without relays, so that all changes are refused, and gets one for each stream
+ * that it follows. A relay must outlive all use of the engine. Any thread calls the functions;
+ * `propose` is for the writer's thread alone. */
+struct nb_relay {
+    void *user;
+    /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
+     * If it returns a code other than 0, nothing is done, and `done` is not called. */
+    int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
+                  void *done_user, struct nb_error *error);
+    /* Publishes a change of a model and waits until it is applied here. Returns its result; *done
+     * is written if that is 0. */
+    int (*ask)(void *user, const struct nb_relayed_change *relayed_change,
+               struct nb_relayed_change_done *done, struct nb_error *error);
+    /* Returns 0 if all changes that any node has confirmed before are applied here, else
+     * NB_STOPPING. Waits for them, or (`waits` false) says at once what this node knows. */
+    int (*catch_up)(void *user, bool waits, struct nb_error *error);
+    /* Publishes changes that the writer itself finds due: the batch's changes of documents or, if
+     * `relayed_change` is not NULL, this change of a model. All nodes find and publish them, with
+     * the same id and the same condition, so that they are made once. The caller keeps both. */
+    void (*propose)(void *user, const struct nb_batch *batch,
+                    const struct nb_relayed_change *relayed_change);
+};
+
+/* Streams of several nodes, over which their models are spread by their names. */
 enum { NB_STREAMS_MOST = 64 };
+/* Returns the stream, of `streams`, for changes of the model with this name. It is the same on all
+ * nodes. */
+unsigned nb_relay_stream(struct nb_string name, unsigned streams);
+
+/* Convert a position in a stream to the number that clients get, and back. The number includes the
+ * stream; with one stream it equals the position. */
+uint64_t nb_relay_number(const struct nb_engine *engine, unsigned stream, uint64_t position);
+uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsigned *stream);
+
+/* Whether the calling thread has to publish changes instead of making them. */
+bool nb_relay_is_wanted(const struct nb_engine *engine);
+
+/* Call the relay of the model's stream. Without a relay they return NB_STOPPING, with a text that
+ * says so, and propose nothing. */
+int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
+                    void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error);
+/* Sets *done (may be NULL) on success. */
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                 struct nb_relayed_change_done *done, struct nb_error *error);
+void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
+                      const struct nb_batch *batch, const struct nb_relayed_change *relayed_change);
+/* Waits until this node has made all changes to `model` that any node has confirmed before. Needed
+ * before changes to documents that are looked up on this node. Does nothing if changes are not
+ * shared. Returns 0, NB_INVALID (no name of a model), or the code of the relay. */
+int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
+                      struct nb_error *error);
+/* Checks whether another node may have made a model that is missing here. Returns 0 if no node has
+ * it, as far as this node can know; or NB_STOPPING if this node is cut off from the others, or
+ * behind. Does not wait. */
+int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
+                           struct nb_error *error);
+
+/* Notes that the calling thread applies this change from the stream: the engine then makes the
+ * thread's changes itself instead of publishing them. NULL: ends this. Borrowed. */
+void nb_relay_apply(const struct nb_relayed *relayed);
+/* The change that the calling thread applies, or NULL. */
+const struct nb_relayed *nb_relay_applied(void);
+
+/* From now on sets *number to the number (nb_relay_number) of each change that the calling thread
+ * requests, once the change is made; the highest one stays. NULL: ends this. Borrowed. */
+void nb_relay_collect(uint64_t *number);
+/* Sets the collected number, unless it is higher already. 0: the change has no position in a
+ * stream. */
+void nb_relay_collected(uint64_t position);
+
+/* ---- how far a store has come ---------------------------------------------------------------- */
+
+/* The position in a stream is stored in the transaction that makes the change, so that each change
+ * is made exactly once, no matter when a node dies. The functions are for the writer's thread,
+ * except where one says otherwise. */
 
 /* A message whose change was made. The same transaction stores the message. */
 struct nb_traced {
@@ -86,16 +165,14 @@ struct nb_point {
 struct nb_stream_place {
     uint64_t made;           /* when the stream was made (detects a new one); 0: none is followed */
     struct nb_point staged;  /* what the next transaction writes, with the message's checksum */
-    uint64_t written;        /* the position in the store */
-    uint64_t traced;         /* bytes of the messages in the trace; and ... */
-    uint64_t tracing;        /* ... after the staged ones are written */
-    bool is_due;             /* must be written, although the position is in the store */
-    struct nb_traced *fresh; /* staged and not written yet; owned */
-    size_t fresh_count, fresh_room;
-    struct nb_point marked;       /* as `staged`, and ... */
-    size_t fresh_marked;          /* ... `fresh_count`, at nb_stream_states_mark */
+    struct nb_point marked;  /* as `staged`, at nb_stream_states_mark */
+    struct nb_traced *fresh; /* the messages after `applied` up to `staged`; owned */
+    size_t fresh_room;
+    uint64_t traced;              /* bytes of the messages in the trace; and ... */
+    uint64_t tracing;             /* ... after the staged ones are written */
+    bool is_due;                  /* must be written, although the position is in the store */
     atomic_bool caught_up;        /* the store once had all changes of the stream */
-    atomic_uint_fast64_t applied; /* as `written`, for any thread */
+    atomic_uint_fast64_t applied; /* the position in the store, for any thread */
 };
 
 struct nb_stream_states {
@@ -105,27 +182,89 @@ struct nb_stream_states {
     struct nb_stream_place places[NB_STREAMS_MOST];
 };
 
-/* ---- relays ---------------------------------------------------------------------------------- */
+/* Reads the stored states when the store is opened. Returns 0 or a code. */
+int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
+                          struct nb_error *error);
+/* Writes the staged states that are not in the store yet. Called in every transaction. Returns 0 or
+ * a code. */
+int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
+                           struct nb_error *error);
+/* Notes that the transaction succeeded. */
+void nb_stream_states_note(struct nb_engine *engine);
+/* For a rebuild: copies the stored states, the trace, the queue, parts of imports, and the notes of
+ * queued changes that were made. Returns 0 or a code; NB_CORRUPT: they are damaged. Any thread. */
+int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error);
+/* Frees the staged messages. */
+void nb_stream_states_deinit(struct nb_engine *engine);
 
-struct nb_relay {
-    void *user;
-    /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
-     * If it returns a code other than 0, nothing is done, and `done` is not called. */
-    int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
-                  void *done_user, struct nb_error *error);
-    /* Publishes a change of a model and waits until it is applied here. Returns its result; *done
-     * is written if that is 0. */
-    int (*ask)(void *user, const struct nb_relayed_change *relayed_change,
-               struct nb_relayed_change_done *done, struct nb_error *error);
-    /* Waits until all changes that any node has confirmed before are applied here. */
-    int (*catch_up)(void *user, struct nb_error *error);
-    /* Whether there may be changes that are not made here yet. Does not wait. */
-    bool (*lacks)(void *user);
-    /* Publishes changes that the writer itself finds due: the batch's changes of documents or, if
-     * `relayed_change` is not NULL, this change of a model. All nodes find and publish them, with
-     * the same id and the same condition, so that they are made once. The caller keeps both. */
-    void (*propose)(void *user, const struct nb_batch *batch,
-                    const struct nb_relayed_change *relayed_change);
-};
+/* Makes the store one of several nodes' stores, which follows the stream `which` that was made at
+ * `made`. The next transaction writes this. */
+void nb_stream_states_join(struct nb_engine *engine, unsigned which, uint64_t made);
+/* Whether the node once had all changes of each stream whose bit is set. Any thread. */
+bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams);
+
+/* Save the staged states before work that may fail, and restore them when it has failed. */
+void nb_stream_states_mark(struct nb_engine *engine);
+void nb_stream_states_return(struct nb_engine *engine);
+
+/* Stages the position of a change or a task that begins. Returns false if the change must not be
+ * made now, because an earlier one is missing here, or if memory runs out. Returns true also if the
+ * position is staged already. */
+bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed);
+
+/* Sets *first_entry to the number of the model's first entry, by which all nodes identify the
+ * model. Looks it up in `view`, unless that was done before. Any thread. Returns 0, NB_DAMAGED or
+ * another code. */
+int nb_stream_states_first_entry(struct nb_live *live, const struct nb_view *view,
+                                 uint64_t *first_entry, struct nb_error *error);
+/* Checks whether a change from the stream is for this model. If the change makes the model, and a
+ * trainer of this node has made it unsaved with other settings, it gets the settings of the change.
+ * Returns 0; NB_NOT_FOUND or NB_DAMAGED if it is not; or another code if the check failed. */
+int nb_stream_states_check(const struct nb_relayed *relayed, struct nb_live *live,
+                           const struct nb_view *view, struct nb_error *error);
+
+/* Returns the time of the change that is being made; without one, the time of the clock. */
+int64_t nb_stream_states_time(const struct nb_engine *engine);
+
+/* Notes a change as made if a node had queued it (core/nodes/queue.h). For each outbox and stream
+ * the store has the number of the last entry that was made; it is written in the transaction that
+ * makes the change. So a change that is published twice, however long after, is made only once, on
+ * all nodes. Returns NB_EXISTS if this change, or a later one of its outbox, was made at another
+ * position; or a code of the store. */
+int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error);
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* Messages of the streams that a store keeps unchanged, ordered by number. The trace has the last
+ * messages that were applied, numbered by position, so that nodes can restore messages that the
+ * database loses (server/nodes/stream.c). The queue has the waiting ones (core/nodes/queue.h).
+ * Parts of imports wait for the last one (core/archive/dump/parts.h). On the writer's thread; any
+ * thread may read.
+ *
+ * Stored form, in META under "trace", "queue" or "parts", a byte of the stream and the number (8
+ * bytes, big-endian): the checksum, 8 bytes; the id, a string; the message. */
+enum nb_kept { NB_KEPT_TRACE, NB_KEPT_QUEUE, NB_KEPT_PART, NB_KEPT_ONCE /* nb_once_note */ };
+enum { NB_TRACE_BYTES = 64 << 20 }; /* bytes of a stream's last messages that are kept */
+
+/* The checksum of a message and its id. */
+uint64_t nb_message_checksum(struct nb_string id, struct nb_string message);
+
+/* All return 0 or a code of the store. */
+int nb_message_put(const struct nb_view *view, enum nb_kept where, unsigned stream,
+                   const struct nb_traced *one, struct nb_error *error);
+int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned stream,
+                      uint64_t number, struct nb_error *error);
+/* Deletes the first `most` messages. */
+int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
+                    struct nb_error *error);
+
+/* Calls `visit` with each message from the number `from` on, in order. Stops when `visit` returns
+ * non-zero, and returns that; else 0, NB_CORRUPT or a code of the store. */
+typedef int nb_message_visit(void *user, const struct nb_traced *one, struct nb_error *error);
+int nb_message_walk(const struct nb_view *view, enum nb_kept where, unsigned stream, uint64_t from,
+                    nb_message_visit *visit, void *user, struct nb_error *error);
+/* As nb_message_walk, in a snapshot of its own. */
+int nb_message_scan(struct nb_engine *engine, enum nb_kept where, unsigned stream, uint64_t from,
+                    nb_message_visit *visit, void *user, struct nb_error *error);
 
 #endif

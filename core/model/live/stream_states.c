@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stored form, in META, for each stream, whose number is a byte:
+ * Stored form, in META, for each stream, with the keys of messages (relayed.h):
  *
- *     "nodes", stream             a byte for the format, 7; the number of streams, a varint; the
+ *     "nodes", stream, 0          a byte for the format, 8; the number of streams, a varint; the
  *                                 time when this one was made, 8 bytes; the position, a varint; the
  *                                 checksum of the message there, 8 bytes; the bytes of the trace, a
  *                                 varint; and 1 if the node has caught up once
  *     "onces", stream, identity   as a message without an id: in place of the checksum the number
  *                                 of the entry that was made last, its position as the message
  */
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,15 +20,22 @@
 #include "core/base/key.h"
 #include "core/base/pack.h"
 #include "core/ledger/entries/ledger.h"
+#include "core/model/live/names.h"
 #include "core/model/live/state.h"
 
 enum {
-    FORMAT = 7,
+    FORMAT = 8,
     DROPPED_MOST = 64, /* messages dropped from a trace per transaction */
     NAME_BYTES = 5,
     PREFIX_BYTES = 6, /* including the byte of the stream */
-    MESSAGE_KEY = 14
+    MESSAGE_KEY = 14,
+    KEPT_PLACE = NB_KEPT_ONCE + 1
 };
+static const char *const kept_names[] = {[NB_KEPT_TRACE] = "trace",
+                                         [NB_KEPT_QUEUE] = "queue",
+                                         [NB_KEPT_PART] = "parts",
+                                         [NB_KEPT_ONCE] = "onces",
+                                         [KEPT_PLACE] = "nodes"};
 
 static int put(const struct nb_view *view, struct nb_string key, struct nb_packer *w,
                struct nb_error *error)
@@ -39,17 +46,128 @@ static int put(const struct nb_view *view, struct nb_string key, struct nb_packe
     return rc;
 }
 
+/* ---- relays ---------------------------------------------------------------------------------- */
+
+static _Thread_local const struct nb_relayed *applied;
+static _Thread_local uint64_t *collected;
+
+/* Scales the upper half of the hash, so that names spread evenly over any number of streams. */
+unsigned nb_relay_stream(struct nb_string name, unsigned streams)
+{
+    return (unsigned)((XXH3_64bits(name.bytes, name.length) >> 32) * streams >> 32);
+}
+
+uint64_t nb_relay_number(const struct nb_engine *engine, unsigned stream, uint64_t position)
+{
+    return position * engine->settings.streams + stream;
+}
+
+uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsigned *stream)
+{
+    *stream = (unsigned)(number % engine->settings.streams);
+    return number / engine->settings.streams;
+}
+
+bool nb_relay_is_wanted(const struct nb_engine *engine)
+{
+    return engine->settings.shared && applied == NULL;
+}
+
+/* Returns the relay of the model's stream; NULL, with the error set: there is none. */
+static const struct nb_relay *relay_of(const struct nb_engine *engine, struct nb_string model,
+                                       struct nb_error *error)
+{
+    const struct nb_relay *relay = engine->relays[nb_relay_stream(model, engine->settings.streams)];
+    if (relay == NULL)
+        (void)nb_error_set(
+            error, NB_STOPPING,
+            "this node does not follow the others now (GET /readyz says why); send the change "
+            "again later, or to another node");
+    return relay;
+}
+
+int nb_relay_submit(const struct nb_engine *engine, struct nb_string model, struct nb_batch *batch,
+                    void (*done)(struct nb_batch *, void *), void *user, struct nb_error *error)
+{
+    const struct nb_relay *relay = relay_of(engine, model, error);
+    return relay == NULL ? NB_STOPPING : relay->submit(relay->user, batch, done, user, error);
+}
+
+int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change *relayed_change,
+                 struct nb_relayed_change_done *done, struct nb_error *error)
+{
+    unsigned stream = nb_relay_stream(relayed_change->model, engine->settings.streams);
+    const struct nb_relay *relay = relay_of(engine, relayed_change->model, error);
+    struct nb_relayed_change_done result;
+    int rc = relay == NULL ? NB_STOPPING : relay->ask(relay->user, relayed_change, &result, error);
+    if (rc != 0)
+        return rc;
+    nb_relay_collected(nb_relay_number(engine, stream, result.position));
+    if (done != NULL)
+        *done = result;
+    return 0;
+}
+
+void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
+                      const struct nb_batch *batch, const struct nb_relayed_change *relayed_change)
+{
+    const struct nb_relay *relay = relay_of(engine, model, NULL);
+    if (relay != NULL)
+        relay->propose(relay->user, batch, relayed_change);
+}
+
+int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
+                      struct nb_error *error)
+{
+    int rc = nb_relay_is_wanted(engine) ? nb_check_model_name(model, error) : 0;
+    if (rc != 0 || !nb_relay_is_wanted(engine))
+        return rc;
+    const struct nb_relay *relay = relay_of(engine, model, error);
+    return relay == NULL ? NB_STOPPING : relay->catch_up(relay->user, true, error);
+}
+
+int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
+                           struct nb_error *error)
+{
+    if (!nb_relay_is_wanted(engine))
+        return 0;
+    const struct nb_relay *relay = relay_of(engine, model, NULL);
+    if (relay != NULL && relay->catch_up(relay->user, false, NULL) == 0)
+        return 0;
+    return nb_error_set(error, NB_STOPPING,
+                        "this node has no model '%.*s', and does not have all changes of the "
+                        "others yet: send the change again later",
+                        (int)model.length, model.bytes);
+}
+
+void nb_relay_apply(const struct nb_relayed *relayed)
+{
+    applied = relayed;
+}
+
+const struct nb_relayed *nb_relay_applied(void)
+{
+    return applied;
+}
+
+void nb_relay_collect(uint64_t *number)
+{
+    collected = number;
+}
+
+void nb_relay_collected(uint64_t position)
+{
+    if (collected != NULL && position > *collected)
+        *collected = position;
+}
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static struct nb_string message_key(enum nb_kept where, unsigned stream, uint64_t number,
+static struct nb_string message_key(int where, unsigned stream, uint64_t number,
                                     char key[MESSAGE_KEY])
 {
-    static const char *const names[] = {[NB_KEPT_TRACE] = "trace",
-                                        [NB_KEPT_QUEUE] = "queue",
-                                        [NB_KEPT_PART] = "parts",
-                                        [NB_KEPT_ONCE] = "onces"};
     uint64_t big = htobe64(number);
-    memcpy(key, names[where], NAME_BYTES);
+    memcpy(key, kept_names[where], NAME_BYTES);
     key[NAME_BYTES] = (char)stream;
     memcpy(key + PREFIX_BYTES, &big, sizeof big);
     return (struct nb_string){key, MESSAGE_KEY};
@@ -165,12 +283,20 @@ static int drop_traced(struct nb_stream_place *p, unsigned which, const struct n
     return rc < 0 ? rc : nb_message_drop(view, NB_KEPT_TRACE, which, d.count, error);
 }
 
+/* Returns the number of messages that are staged and not written yet. */
+static size_t fresh_of(const struct nb_stream_place *p)
+{
+    uint64_t written = atomic_load(&p->applied); /* above `staged` after nb_stream_states_return */
+    return p->staged.position > written ? p->staged.position - written : 0;
+}
+
 static int write_trace(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
                        struct nb_error *error)
 {
+    size_t fresh = fresh_of(p);
     int rc = 0;
     p->tracing = p->traced;
-    for (size_t i = 0; rc == 0 && i < p->fresh_count; i++) {
+    for (size_t i = 0; rc == 0 && i < fresh; i++) {
         rc = nb_message_put(view, NB_KEPT_TRACE, which, &p->fresh[i], error);
         p->tracing += p->fresh[i].message.length;
     }
@@ -178,13 +304,6 @@ static int write_trace(struct nb_stream_place *p, unsigned which, const struct n
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */
-
-static struct nb_string place_key(unsigned which, char key[PREFIX_BYTES])
-{
-    memcpy(key, "nodes", NAME_BYTES);
-    key[NAME_BYTES] = (char)which;
-    return (struct nb_string){key, PREFIX_BYTES};
-}
 
 /* Reads the state of a stream. The number of streams is read with each of them. */
 static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, struct nb_string value,
@@ -197,11 +316,11 @@ static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, str
                             "the store's place among several nodes is of a newer bayesd");
     s->streams = (unsigned)nb_unpack_bounded(&u, NB_STREAMS_MOST);
     p->made = nb_unpack_u64(&u);
-    p->staged.position = p->written = nb_unpack_varint(&u);
+    p->staged.position = nb_unpack_varint(&u);
     p->staged.sum = nb_unpack_u64(&u);
     p->traced = nb_unpack_varint(&u);
     atomic_store(&p->caught_up, nb_unpack_u8(&u) != 0);
-    atomic_store(&p->applied, p->written);
+    atomic_store(&p->applied, p->staged.position);
     return nb_unpacker_done(&u) && format == FORMAT && s->streams > 0
                ? 0
                : nb_error_set(error, NB_CORRUPT,
@@ -214,9 +333,10 @@ int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
 {
     struct nb_stream_states *s = &engine->stream_states;
     struct nb_string value;
-    char key[PREFIX_BYTES];
+    char key[MESSAGE_KEY];
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
-        int rc = nb_store_get(view, NB_TABLE_META, place_key(i, key), &value, error);
+        struct nb_string name = message_key(KEPT_PLACE, i, 0, key);
+        int rc = nb_store_get(view, NB_TABLE_META, name, &value, error);
         if (rc == 0)
             rc = read_place(s, &s->places[i], value, error);
         if (rc != 0 && rc != NB_NOT_FOUND)
@@ -232,7 +352,7 @@ static int write_place(struct nb_stream_states *s, unsigned which, const struct 
     struct nb_stream_place *p = &s->places[which];
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
-    char key[PREFIX_BYTES];
+    char key[MESSAGE_KEY];
     int rc = write_trace(p, which, view, error);
     if (rc != 0)
         return rc;
@@ -243,12 +363,12 @@ static int write_place(struct nb_stream_states *s, unsigned which, const struct 
     nb_pack_u64(&w, p->staged.sum);
     nb_pack_varint(&w, p->tracing);
     nb_pack_u8(&w, atomic_load(&p->caught_up));
-    return put(view, place_key(which, key), &w, error);
+    return put(view, message_key(KEPT_PLACE, which, 0, key), &w, error);
 }
 
 static bool is_due(const struct nb_stream_place *p)
 {
-    return p->staged.position != p->written || p->is_due;
+    return p->staged.position != atomic_load(&p->applied) || p->is_due;
 }
 
 int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
@@ -271,12 +391,10 @@ static int copy_row(void *user, struct nb_string key, struct nb_string value,
 
 int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error)
 {
-    static const char *const prefixes[] = {"nodes", "onces", "parts", "queue", "trace"};
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < sizeof prefixes / sizeof *prefixes; i++) {
-        struct nb_string prefix = nb_string_of(prefixes[i]);
-        rc = nb_store_scan(from, NB_TABLE_META, prefix, prefix.length, copy_row, to, error);
-    }
+    for (size_t i = 0; rc == 0 && i < sizeof kept_names / sizeof *kept_names; i++)
+        rc = nb_store_scan(from, NB_TABLE_META, nb_string_of(kept_names[i]), NAME_BYTES, copy_row,
+                           to, error);
     return rc;
 }
 
@@ -288,27 +406,19 @@ void nb_stream_states_note(struct nb_engine *engine)
         if (!is_due(p))
             continue;
         p->is_due = false;
-        p->fresh_count = 0;
         p->traced = p->tracing;
-        p->written = p->staged.position;
-        atomic_store(&p->applied, p->written);
+        atomic_store(&p->applied, p->staged.position);
     }
 }
 
 void nb_stream_states_join(struct nb_engine *engine, unsigned which, uint64_t made)
 {
     struct nb_stream_states *s = &engine->stream_states;
-    assert(which < engine->settings.streams && s->places[which].written == 0);
+    assert(which < engine->settings.streams && atomic_load(&s->places[which].applied) == 0);
     s->is_known = true;
     s->streams = engine->settings.streams;
     s->places[which].made = made;
     s->places[which].is_due = true;
-}
-
-void nb_stream_states_catch_up(struct nb_engine *engine, unsigned which)
-{
-    struct nb_stream_place *p = &engine->stream_states.places[which];
-    p->is_due |= !atomic_exchange(&p->caught_up, true);
 }
 
 bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams)
@@ -325,44 +435,31 @@ void nb_stream_states_deinit(struct nb_engine *engine)
         free(engine->stream_states.places[i].fresh);
 }
 
-uint64_t nb_stream_states_total(const struct nb_engine *engine)
-{
-    uint64_t total = 0;
-    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
-        total += atomic_load(&engine->stream_states.places[i].applied);
-    return total;
-}
-
 /* ---- changes --------------------------------------------------------------------------------- */
 
 void nb_stream_states_mark(struct nb_engine *engine)
 {
-    for (unsigned i = 0; i < engine->stream_states.streams; i++) {
-        struct nb_stream_place *p = &engine->stream_states.places[i];
-        p->marked = p->staged;
-        p->fresh_marked = p->fresh_count;
-    }
+    for (unsigned i = 0; i < engine->stream_states.streams; i++)
+        engine->stream_states.places[i].marked = engine->stream_states.places[i].staged;
 }
 
 void nb_stream_states_return(struct nb_engine *engine)
 {
-    for (unsigned i = 0; i < engine->stream_states.streams; i++) {
-        struct nb_stream_place *p = &engine->stream_states.places[i];
-        p->staged = p->marked;
-        p->fresh_count = p->fresh_marked < p->fresh_count ? p->fresh_marked : p->fresh_count;
-    }
+    for (unsigned i = 0; i < engine->stream_states.streams; i++)
+        engine->stream_states.places[i].staged = engine->stream_states.places[i].marked;
 }
 
 bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
 {
     struct nb_stream_place *p = &engine->stream_states.places[relayed->stream];
+    size_t fresh = fresh_of(p);
     if (p->staged.position == relayed->position)
         return true;
     if (p->staged.position + 1 != relayed->position ||
-        nb_array_reserve(&p->fresh, &p->fresh_room, p->fresh_count + 1, sizeof *p->fresh) != 0)
+        nb_array_reserve(&p->fresh, &p->fresh_room, fresh + 1, sizeof *p->fresh) != 0)
         return false;
-    p->fresh[p->fresh_count++] = (struct nb_traced){relayed->position, relayed->checksum,
-                                                    relayed->message_id, relayed->message};
+    p->fresh[fresh] = (struct nb_traced){relayed->position, relayed->checksum, relayed->message_id,
+                                         relayed->message};
     p->staged = (struct nb_point){relayed->position, relayed->checksum};
     nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
     return true;

@@ -8,8 +8,7 @@
 #include "core/engine/writer.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/names.h"
-#include "core/model/live/relay.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/live/relayed.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 

@@ -3,7 +3,6 @@
  * bayesc nodes: shows the state of several nodes as one of them knows it (GET /v1/nodes), and
  * checks whether all have learned the same (GET /v1/state/digest of each).
  */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,51 +41,60 @@ static int ask_nodes(const struct nb_client *client, const char *url, json_t **s
                : rc;
 }
 
-/* ---- status ---------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
-static void add_number(struct nb_text_table *table, const json_t *object, const char *name)
+struct column {
+    const char *head, *member; /* as nb_table_head takes it; of the row */
+};
+
+static void add_cell(struct nb_text_table *table, const json_t *value)
 {
-    bool is_there = json_object_get(object, name) != NULL;
-    nb_table_cell(table, "%s", is_there ? nb_figure_of(nb_answer_number(object, name)).text : "-");
+    if (json_is_integer(value))
+        nb_table_cell(table, "%s", nb_figure_of((uint64_t)json_integer_value(value)).text);
+    else if (json_is_boolean(value))
+        nb_table_cell(table, "%s", json_is_true(value) ? "yes" : "no");
+    else if (json_string_length(value) > 0)
+        nb_table_cell(table, "%s", nb_shown(json_string_value(value)).text);
+    else
+        nb_table_cell(table, "-");
 }
 
-static void add_text(struct nb_text_table *table, const char *text)
+static void print_table(const struct column *columns, size_t count, const json_t *rows)
 {
-    nb_table_cell(table, "%s", text[0] == '\0' ? "-" : nb_shown(text).text);
-}
-
-static const char *said_of(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-    return value == NULL ? "" : json_is_true(value) ? "yes" : "no";
-}
-
-/* Prints a row for each node. Only the row of the node that was asked has its own figures. */
-static void print_status(const json_t *said)
-{
-    static const char *const HEAD[] = {"name", "node",    ">heard",    ">applied", ">behind",
-                                       "same", "version", "connected", ">queued",  "reason"};
-    const json_t *members = json_object_get(said, "members"), *member;
+    const char *heads[NB_TABLE_COLUMNS];
     struct nb_text_table table;
+    const json_t *row;
     size_t i;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_array_foreach(members, i, member)
+    for (size_t k = 0; k < count; k++)
+        heads[k] = columns[k].head;
+    nb_table_head(&table, heads, count);
+    json_array_foreach(rows, i, row)
     {
-        bool is_self = json_is_true(json_object_get(member, "self"));
-        const json_t *here = is_self ? json_object_get(said, "nodes") : NULL;
-        add_text(&table, nb_answer_text(member, "name"));
-        add_text(&table, nb_answer_text(member, "url"));
-        add_number(&table, member, "seconds");
-        add_number(&table, member, "applied");
-        add_number(&table, member, "behind");
-        add_text(&table, said_of(member, "same"));
-        add_text(&table, nb_answer_text(member, "version"));
-        add_text(&table, said_of(here, "connected"));
-        add_number(&table, here, "queued");
-        add_text(&table, nb_answer_text(here, "reason"));
+        for (size_t k = 0; k < count; k++)
+            add_cell(&table, json_object_get(row, columns[k].member));
     }
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+/* Prints a row for each node. Only the row of the node that was asked has its own figures. */
+static void print_status(json_t *said)
+{
+    static const struct column COLUMNS[] = {{"name", "name"},       {"node", "url"},
+                                            {">heard", "seconds"},  {">applied", "applied"},
+                                            {">behind", "behind"},  {"same", "same"},
+                                            {"version", "version"}, {"connected", "connected"},
+                                            {">queued", "queued"},  {"reason", "reason"}};
+    json_t *members = json_object_get(said, "members"), *member;
+    size_t i;
+    json_array_foreach(members, i, member)
+    {
+        if (json_is_true(json_object_get(member, "self")))
+            (void)json_object_update_missing(member, json_object_get(said, "nodes"));
+    }
+    print_table(COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, members);
 }
 
 /* Returns the code of the worst state in the reply. */
@@ -116,11 +124,13 @@ static int run_status(const struct nb_client *client, const char *url, struct nb
     json_t *said;
     int rc = ask_nodes(client, url, &said, error);
     if (rc == 0) {
-        if (!client->json)
+        int judged = judge_status(said, &why);
+        if (client->json)
+            rc = nb_answer_print(said, error);
+        else
             print_status(said);
-        rc = client->json ? nb_answer_print(said, error) : 0;
-        if (rc == 0 && judge_status(said, &why) != 0)
-            rc = nb_error_set(error, why.code, "%s", why.text);
+        if (rc == 0 && judged != 0)
+            rc = nb_error_set(error, judged, "%s", why.text);
     }
     json_decref(said);
     return rc;
@@ -133,8 +143,15 @@ struct check {
     const char *urls[NODES_MOST];
     size_t count;
     json_t *rows;        /* for each stream the digests of the nodes, with the URLs of the nodes */
-    struct nb_error why; /* why the first node without a digest gave none */
+    struct nb_error why; /* that nodes differ, or why the first node without a digest gave none */
 };
+
+/* Notes what is wrong with a node, unless something worse is noted. */
+static void complain(struct check *c, int code, const char *url, const char *why)
+{
+    if (c->why.code == 0 || (code == NB_CORRUPT && c->why.code != NB_CORRUPT))
+        (void)nb_error_set(&c->why, code, "%s: %s", nb_shown(url).text, why);
+}
 
 /* Adds the URLs of all members that the first node lists. Anyone who can write the tables can put
  * any URL there. So if the first URL is https, the access token goes to https URLs only. */
@@ -151,117 +168,68 @@ static void find(struct check *c, const json_t *said)
             continue;
         if (is_good)
             c->urls[c->count++] = url;
-        else if (c->why.code == 0)
-            (void)nb_error_set(&c->why, NB_CALL_UNREACHABLE, "%s tells no URL%s",
-                               nb_shown(nb_answer_text(member, "name")).text,
-                               url[0] == '\0' ? "" : " of https, as the first one has");
+        else
+            complain(c, NB_CALL_UNREACHABLE, nb_answer_text(member, "name"),
+                     url[0] == '\0' ? "it tells no URL"
+                                    : "it tells no URL of https, as the first one has");
     }
 }
 
-/* Puts a node's digest into its row: the one at `number`, which the node has to reach, or the
- * present one if `number` is 0. A node that does not follow the stream gives none. */
-static int ask_digest(struct check *c, const char *url, size_t stream, uint64_t number, json_t *row)
+/* Adds the digests of a stream: the present one of the first node, and those of the others at its
+ * number, which they have to reach. A node that does not follow the stream gives none. Returns
+ * NB_CONFLICT when a node has passed that number. */
+static int ask_digests(struct check *c, size_t stream, json_t *rows)
 {
-    char path[64];
-    struct nb_error why;
-    json_t *digest;
-    (void)snprintf(path, sizeof path, "/v1/state/digest?%s=%llu", number > 0 ? "at" : "stream",
-                   number > 0 ? (unsigned long long)number : (unsigned long long)stream);
-    int rc = ask(c->client, url, path, &digest, &why);
-    (void)json_object_clear(row);
-    (void)json_object_set_new(row, "url", json_string(url));
-    if (rc == 0)
-        (void)json_object_update(row, digest);
-    json_decref(digest);
-    if (rc != 0 && rc != NB_NOT_FOUND && rc != NB_CONFLICT && c->why.code == 0)
-        (void)nb_error_set(&c->why, rc, "%s: %s", nb_shown(url).text, why.text);
-    return rc;
-}
-
-/* Gets the digests of all nodes, first the present ones, then those at the number of the most
- * advanced node. Returns NB_CONFLICT when a node has passed that number. */
-static int ask_row(struct check *c, size_t stream, json_t *rows)
-{
-    uint64_t most = 0;
-    for (int round = 0; round < 2; round++) {
-        bool is_first = round == 0;
-        for (size_t i = 0; i < c->count; i++) {
-            if (is_first)
-                (void)json_array_append_new(rows, json_object());
-            json_t *row = json_array_get(rows, i);
-            if (!is_first &&
-                (json_object_get(row, "digest") == NULL || nb_answer_number(row, "number") == most))
-                continue;
-            int rc = ask_digest(c, c->urls[i], stream, is_first ? 0 : most, row);
-            if (!is_first && rc == NB_CONFLICT)
-                return rc;
-            uint64_t number = nb_answer_number(row, "number");
-            most = number > most ? number : most;
-        }
+    const json_t *first = NULL;
+    for (size_t i = 0; i < c->count; i++) {
+        char path[64];
+        struct nb_error why;
+        json_t *row;
+        (void)snprintf(path, sizeof path, "/v1/state/digest?%s=%llu",
+                       first != NULL ? "at" : "stream",
+                       first != NULL ? (unsigned long long)nb_answer_number(first, "number")
+                                     : (unsigned long long)stream);
+        int rc = ask(c->client, c->urls[i], path, &row, &why);
+        if (rc == NB_CONFLICT && first != NULL)
+            return rc;
+        if (rc != 0 && rc != NB_NOT_FOUND && rc != NB_CONFLICT)
+            complain(c, rc, c->urls[i], why.text);
+        row = rc == 0 ? row : json_object();
+        (void)json_object_set_new(row, "url", json_string(c->urls[i]));
+        (void)json_array_append_new(rows, row);
+        first = first == NULL && rc == 0 ? row : first;
+        if (rc == 0 &&
+            !json_equal(json_object_get(first, "digest"), json_object_get(row, "digest")))
+            complain(c, NB_CORRUPT, c->urls[i], "it and others have not learned the same");
     }
     return 0;
 }
 
-/* Gets the digests of a stream. A node has only the digest of its present number, so this is
- * repeated while changes go on. */
-static int ask_stream(struct check *c, size_t stream, struct nb_error *error)
+/* A node has only the digest of its present number, so this is repeated while changes go on. */
+static int check_stream(struct check *c, size_t stream, struct nb_error *error)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     for (int i = 0; i < DIGESTS_MOST; i++) {
         json_t *rows = json_array();
-        int rc = ask_row(c, stream, rows);
-        if (rc == 0 && json_array_extend(c->rows, rows) != 0)
-            rc = nb_error_no_memory(error);
+        int rc = ask_digests(c, stream, rows);
+        if (rc == 0)
+            (void)json_array_extend(c->rows, rows);
         json_decref(rows);
-        if (rc != NB_CONFLICT)
-            return rc;
+        if (rc == 0)
+            return 0;
         (void)nanosleep(&pause, NULL); /* it may wake early */
     }
     return nb_error_set(error, NB_CALL_BUSY,
-                        "changes go on, and the nodes are never at one number");
+                        "changes go on, or %s is behind: the nodes are never at one number",
+                        nb_shown(c->urls[0]).text);
 }
 
-static void print_digests(const struct check *c)
-{
-    static const char *const HEAD[] = {"node", ">number", "digest"};
-    struct nb_text_table table;
-    json_t *row;
-    size_t i;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_array_foreach(c->rows, i, row)
-    {
-        add_text(&table, nb_answer_text(row, "url"));
-        add_number(&table, row, "number");
-        add_text(&table, nb_answer_text(row, "digest"));
-    }
-    nb_table_print(&table, stdout);
-    nb_table_deinit(&table);
-}
-
-/* Returns the result as a code. Nodes that differ are worse than a node that does not answer. */
-static int judge(const struct check *c, struct nb_error *error)
-{
-    const json_t *row, *first = NULL;
-    size_t i;
-    assert(c->count > 0);
-    json_array_foreach(c->rows, i, row)
-    {
-        if (i % c->count == 0)
-            first = NULL;
-        if (json_object_get(row, "digest") == NULL)
-            continue;
-        first = first == NULL ? row : first;
-        if (!json_equal(json_object_get(first, "digest"), json_object_get(row, "digest")) ||
-            !json_equal(json_object_get(first, "number"), json_object_get(row, "number")))
-            return nb_error_set(error, NB_CORRUPT, "%s and others have not learned the same",
-                                nb_shown(nb_answer_text(row, "url")).text);
-    }
-    return c->why.code == 0 ? 0 : nb_error_set(error, c->why.code, "%s", c->why.text);
-}
-
+/* Nodes that differ are worse than a node that does not answer. */
 static int run_check(const struct nb_client *client, char **urls, size_t count,
                      struct nb_error *error)
 {
+    static const struct column COLUMNS[] = {
+        {"node", "url"}, {">number", "number"}, {"digest", "digest"}};
     struct check c = {.client = client, .urls = {client->daemon.url}, .count = 1};
     json_t *said;
     for (size_t i = 0; i < count; i++)
@@ -273,13 +241,13 @@ static int run_check(const struct nb_client *client, char **urls, size_t count,
     size_t streams = json_array_size(json_object_get(json_object_get(said, "nodes"), "streams"));
     c.rows = json_array();
     for (size_t k = 0; rc == 0 && k < (streams == 0 ? 1 : streams); k++)
-        rc = ask_stream(&c, k, error);
+        rc = check_stream(&c, k, error);
     if (rc == 0 && client->json)
         rc = nb_answer_print(c.rows, error);
     else if (rc == 0)
-        print_digests(&c);
-    if (rc == 0)
-        rc = judge(&c, error);
+        print_table(COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, c.rows);
+    if (rc == 0 && c.why.code != 0)
+        rc = nb_error_set(error, c.why.code, "%s", c.why.text);
     json_decref(c.rows);
     json_decref(said);
     return rc;

@@ -16,8 +16,8 @@
 
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/stream_states.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "tests/unit/core/engine/picture.h"
@@ -143,7 +143,7 @@ static inline void deliver(struct worker *l, uint64_t position)
     struct message m = message_at(l->stream, position);
     struct nb_string id = nb_string_of(m.id), message = nb_buffer_string(&m.bytes);
     struct nb_error error = {0};
-    struct nb_delivery d = {position, nb_message_checksum(id, message), id, message};
+    struct nb_traced d = {position, nb_message_checksum(id, message), id, message};
     int rc = nb_replica_deliver(l->replica, &d, &error);
     ck_assert_msg(rc == 0 || rc == NB_STOPPING || rc == NB_CORRUPT, "%d %s", rc, error.text);
 }

@@ -111,7 +111,7 @@ static void expect_round_trip(const struct nb_operation *o)
     struct nb_buffer written = {0};
     struct nb_operation read;
     struct nb_error error = {0};
-    ck_assert_int_eq(nb_operation_write(o, &written), 0);
+    ck_assert_int_eq(nb_operation_write(o, &written, NULL), 0);
     int rc = nb_operation_read(&read, nb_buffer_string(&written), &error);
     ck_assert_msg(rc == 0, "%s", error.text);
     expect_same(o, &read);
@@ -151,7 +151,7 @@ START_TEST(the_features_read_back_in_order)
     o.change.known = known;
     o.change.known_ids = ids;
     o.change.known_count = 2;
-    ck_assert_int_eq(nb_operation_write(&o, &written), 0);
+    ck_assert_int_eq(nb_operation_write(&o, &written, NULL), 0);
     o.change.known = NULL;
     o.change.known_ids = NULL;
     ck_assert_int_eq(nb_operation_read(&read, nb_buffer_string(&written), NULL), 0);
@@ -180,7 +180,7 @@ static int read_bytes(const struct nb_buffer *written)
 static int read_with(const struct nb_operation *o)
 {
     struct nb_buffer written = {0};
-    ck_assert_int_eq(nb_operation_write(o, &written), 0);
+    ck_assert_int_eq(nb_operation_write(o, &written, NULL), 0);
     int rc = read_bytes(&written);
     nb_buffer_deinit(&written);
     return rc;
@@ -190,7 +190,7 @@ static int read_with(const struct nb_operation *o)
 static int read_changed(const struct nb_operation *o, size_t at, unsigned byte)
 {
     struct nb_buffer written = {0};
-    ck_assert_int_eq(nb_operation_write(o, &written), 0);
+    ck_assert_int_eq(nb_operation_write(o, &written, NULL), 0);
     ck_assert_uint_lt(at, written.length);
     written.bytes[at] = (char)byte;
     int rc = read_bytes(&written);
@@ -241,7 +241,7 @@ START_TEST(another_version_is_named)
     struct nb_buffer written = {0};
     struct nb_operation o = change_with(3);
     struct nb_operation read;
-    ck_assert_int_eq(nb_operation_write(&o, &written), 0);
+    ck_assert_int_eq(nb_operation_write(&o, &written, NULL), 0);
     for (size_t i = 0; i < 4; i++) {
         struct nb_error error = {0};
         char before = written.bytes[i + 2]; /* behind the magic */
@@ -262,7 +262,7 @@ START_TEST(other_bytes_do_no_harm)
     uint64_t random = 1;
     struct nb_buffer written = {0};
     struct nb_operation o = change_with(20);
-    ck_assert_int_eq(nb_operation_write(&o, &written), 0);
+    ck_assert_int_eq(nb_operation_write(&o, &written, NULL), 0);
     char *bytes = malloc(written.length);
     ck_assert_ptr_nonnull(bytes);
     for (int round = 0; round < 20000; round++) {

@@ -98,7 +98,8 @@ START_TEST(a_model_that_is_not_stored_yet_gives_no_words)
             put_word(live, "some");
         nb_registry_release(engine, &live);
     }
-    ck_assert_int_eq(nb_operation_write_change(batch, 1, 1, 0, &out, NULL), 0);
+    ck_assert_int_eq(nb_operation_of_change(batch, 1, 0, &o, NULL), 0);
+    ck_assert_int_eq(nb_operation_write(&o, &out, NULL), 0);
     ck_assert_int_eq(nb_operation_read(&o, nb_buffer_string(&out), NULL), 0);
     ck_assert_uint_eq(o.change.relayed.first_entry, 0);
     ck_assert_uint_gt(o.change.other_count, 2);
@@ -326,7 +327,7 @@ START_TEST(nodes_do_not_compare_all_the_time)
         a.nodes[i].compares = i == NODES - 1 ? 0 : 3600000;
     begin(&a);
     ck_assert_uint_gt(train_one(&a.nodes[0], "one"), 0);
-    ck_assert_int_eq(nb_operation_write(&ask, &message), 0);
+    ck_assert_int_eq(nb_operation_write(&ask, &message, NULL), 0);
     for (int i = 0; i < 20; i++) {
         char id[16];
         snprintf(id, sizeof id, "ask %d", i);
@@ -425,7 +426,7 @@ START_TEST(another_message_under_an_id_is_no_answer)
     begin(&a);
     uint64_t position = train_one(&a.nodes[0], "one");
     ck_assert_uint_gt(position, 0);
-    ck_assert_int_eq(nb_operation_write(&relayed_change, &message), 0);
+    ck_assert_int_eq(nb_operation_write(&relayed_change, &message, NULL), 0);
     a.stream.instead = nb_buffer_string(&message);
     ck_assert_uint_eq(train_one(&a.nodes[0], "two"), 0);
     struct message change = message_at(&a.stream, position);

@@ -8,11 +8,13 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "core/archive/copy/copy.h"
 #include "core/engine/engine.h"
+#include "core/ledger/entries/ledger.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/stream_states.h"
+#include "core/model/registry.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/folder.h"
 
@@ -71,12 +73,13 @@ static void add(const char *id, uint64_t part, const char *bytes, int64_t later)
 
 static void expect_parts(const char *id, uint64_t count)
 {
-    struct nb_import_parts parts;
-    int rc = nb_import_parts_find(engine, nb_string_of(id), count, &parts, NULL);
-    ck_assert_int_eq(rc, count > 0 ? 0 : NB_CONFLICT);
-    free(parts.positions);
-    ck_assert_int_eq(nb_import_parts_find(engine, nb_string_of(id), count + 1, &parts, NULL),
+    struct nb_buffer bytes = {0};
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < count; i++)
+        ck_assert_int_eq(nb_import_parts_read(engine, nb_string_of(id), &at, &bytes, NULL), 0);
+    ck_assert_int_eq(nb_import_parts_read(engine, nb_string_of(id), &at, &bytes, NULL),
                      NB_CONFLICT);
+    nb_buffer_deinit(&bytes);
 }
 
 START_TEST(ids_are_told_from_others)
@@ -92,7 +95,7 @@ END_TEST
 START_TEST(parts_stay_in_the_store)
 {
     struct nb_buffer bytes = {0};
-    struct nb_import_parts parts;
+    uint64_t at = 0;
     add(ids[0], 0, "a", 1);
     add(ids[1], 0, "of another", 1);
     add(ids[0], 1, "", 1);
@@ -103,13 +106,11 @@ START_TEST(parts_stay_in_the_store)
     expect_parts(ids[0], 3);
     expect_parts(ids[1], 1);
     expect_parts(ids[2], 0);
-    ck_assert_int_eq(nb_import_parts_find(engine, nb_string_of(ids[0]), 3, &parts, NULL), 0);
     static const char *const expected[] = {"a", "", "c"};
     for (size_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(nb_import_parts_read(engine, &parts, i, &bytes, NULL), 0);
+        ck_assert_int_eq(nb_import_parts_read(engine, nb_string_of(ids[0]), &at, &bytes, NULL), 0);
         ck_assert(nb_string_equals(nb_buffer_string(&bytes), expected[i]));
     }
-    free(parts.positions);
     nb_buffer_deinit(&bytes);
     next(1);
     ck_assert_int_eq(nb_import_parts_drop(engine, nb_string_of(ids[0]), NULL), 0);
@@ -118,24 +119,39 @@ START_TEST(parts_stay_in_the_store)
 }
 END_TEST
 
-/* Each part has the numbers of its position in the stream. */
-START_TEST(numbers_follow_the_positions)
+/* All entries of an import have the numbers of its position in the stream, above older ones. */
+START_TEST(numbers_follow_the_position)
 {
-    struct nb_import_parts parts;
-    uint64_t last = 0;
-    add(ids[0], 0, "a", 1); /* at 1 */
-    add(ids[1], 0, "x", 1);
-    add(ids[0], 1, "b", 1); /* at 3 */
-    ck_assert_int_eq(nb_import_parts_find(engine, nb_string_of(ids[0]), 2, &parts, NULL), 0);
-    for (uint64_t i = 0; i < 2 * (uint64_t)NB_PART_ENTRIES; i++) {
-        uint64_t number;
-        ck_assert_int_eq(nb_import_parts_number(&parts, &number, NULL), 0);
-        ck_assert_uint_gt(number, last);
-        ck_assert_uint_eq(number >> NB_SERIALS_ENTRY_BITS, i < NB_PART_ENTRIES ? 1 : 3);
-        last = number;
-    }
-    ck_assert_int_eq(nb_import_parts_number(&parts, &last, NULL), NB_TOO_LARGE);
-    free(parts.positions);
+    struct nb_relayed_change_done done;
+    struct nb_view view;
+    struct nb_live *live;
+    struct nb_settings text;
+    uint64_t first = 0;
+    bool created;
+    const struct nb_relayed_change copy = {.kind = NB_RELAYED_CHANGE_IMPORT,
+                                           .model = nb_string_of("copy"),
+                                           .from = nb_string_of(ids[0]),
+                                           .to = nb_string_of("m"),
+                                           .only_new = true};
+    nb_settings_init(&text, NB_PRESET_TEXT);
+    next(1);
+    ck_assert_int_eq(nb_engine_put_model(engine, nb_string_of("m"), &text, true,
+                                         nb_string_of("test"), &created, NULL),
+                     0);
+    nb_settings_deinit(&text);
+    here.stream = 1;
+    here.position = 0;
+    next(1);
+    ck_assert_int_eq(nb_import_shared(engine, &copy, &done, NULL), 0);
+    ck_assert_int_eq(nb_registry_acquire(engine, nb_string_of("copy"), false, &live, NULL), 0);
+    ck_assert_int_eq(nb_store_snapshot(engine->store, &view, NULL), 0);
+    ck_assert_int_eq(nb_ledger_first(&view, live->number, &first, NULL), 0);
+    nb_store_snapshot_end(&view);
+    ck_assert_uint_eq(first, nb_serials_first(1) + (UINT64_C(1) << NB_SERIALS_ENTRY_BITS) + 1);
+    ck_assert_uint_gt(live->checkpoint.last, first); /* its name comes last */
+    ck_assert_uint_eq(live->checkpoint.last >> NB_SERIALS_ENTRY_BITS,
+                      first >> NB_SERIALS_ENTRY_BITS);
+    nb_registry_release(engine, &live);
 }
 END_TEST
 
@@ -190,7 +206,7 @@ int main(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, ids_are_told_from_others);
     tcase_add_test(t, parts_stay_in_the_store);
-    tcase_add_test(t, numbers_follow_the_positions);
+    tcase_add_test(t, numbers_follow_the_position);
     tcase_add_test(t, old_parts_are_dropped);
     tcase_add_test(t, digests_are_of_the_parts_of_one_stream);
     SRunner *runner = srunner_create(s);

@@ -6,8 +6,6 @@
  * (such as a full disk), the writer refuses it and all later ones (nb_stream_states_stage); the
  * stream still has them, and delivers them again.
  */
-#include "core/nodes/replica.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
@@ -21,12 +19,12 @@
 #include "core/jobs/merge/merge.h"
 #include "core/jobs/quarantine/quarantine.h"
 #include "core/model/live/model_transaction.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/stream_states.h"
 #include "core/networks/network/named.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
+#include "core/nodes/replica.h"
 #include "core/writer/submit.h"
 
 enum {
@@ -92,22 +90,20 @@ static void wait_for_room(struct nb_replica *r, size_t count, size_t bytes)
 static int take_change(struct carried *c, struct nb_operation *o, struct nb_error *error)
 {
     struct nb_replica *r = c->replica;
-    struct nb_submitted change = o->change;
+    struct nb_submitted *change = &o->change;
     struct nb_settings settings;
     struct nb_string source = o->relayed_change.source;
-    bool single = nb_outgoing_is_single(r, c->here.message_id);
     uint8_t creates = c->here.creates;
-    int rc = nb_batch_new(r->engine, o->relayed_change.model, single, &c->batch, error);
+    int rc = nb_batch_new(r->engine, o->relayed_change.model,
+                          nb_outgoing_is_single(r, c->here.message_id), &c->batch, error);
     if (rc != 0)
         return rc;
-    o->change = (struct nb_submitted){.untrain = false};
-    change.relayed = c->here;
-    if (nb_buffer_append(&change.source, source.bytes, source.length) != 0) {
-        nb_submitted_deinit(&change);
+    change->relayed = c->here;
+    if (nb_buffer_append(&change->source, source.bytes, source.length) != 0)
         return nb_error_no_memory(error);
-    }
     nb_settings_init(&settings, creates > 0 ? (enum nb_preset)(creates - 1) : NB_PRESET_TEXT);
-    rc = nb_batch_take(c->batch, &settings, &change, error);
+    rc = nb_batch_take(c->batch, &settings, change, error);
+    *change = (struct nb_submitted){.untrain = false}; /* the batch has its contents */
     nb_settings_deinit(&settings);
     return rc;
 }
@@ -228,22 +224,6 @@ static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
     return 0;
 }
 
-static int write_nothing(struct nb_engine *engine, struct nb_view *view, void *argument,
-                         struct nb_error *error)
-{
-    (void)engine;
-    (void)view;
-    (void)argument;
-    (void)error;
-    return 0;
-}
-
-/* A task of the writer: stores the position unless a change has stored it. */
-static int store_position(struct nb_engine *engine, void *argument, struct nb_error *error)
-{
-    return nb_transaction(engine, 0, write_nothing, argument, error);
-}
-
 /* Runs a change of a model; if that is NULL, only skips the operation, because of `why`.
  * NB_STOPPING: the stream must deliver the operation again. */
 static int run_here(struct nb_replica *r, const struct nb_relayed_change *relayed_change,
@@ -259,7 +239,7 @@ static int run_here(struct nb_replica *r, const struct nb_relayed_change *relaye
     int code = relayed_change != NULL ? run(r->engine, relayed_change, &done, &refused) : why->code;
     rc = relayed_change != NULL && nb_error_is_passing(code)
              ? nb_error_set(error, code, "%s", refused.text)
-             : nb_writer_run(r->engine, store_position, NULL, error);
+             : nb_writer_transact(r->engine, 0, NULL, NULL, error); /* stores the position */
     nb_relay_apply(NULL);
     if (nb_error_is_passing(rc) && atomic_load(&r->place->applied) < here->position) {
         r->failure = *error;
@@ -339,7 +319,7 @@ static int apply(struct nb_replica *r, struct nb_operation *o, const struct nb_r
     return run_here(r, NULL, here, &refused, error);
 }
 
-int nb_replica_deliver(struct nb_replica *r, const struct nb_delivery *d, struct nb_error *error)
+int nb_replica_deliver(struct nb_replica *r, const struct nb_traced *d, struct nb_error *error)
 {
     static const struct nb_error other = {.code = NB_CORRUPT};
     struct nb_operation o;
@@ -388,9 +368,9 @@ void nb_replica_tick(struct nb_replica *r)
 
 static int catch_up_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
-    const struct nb_replica *r = argument;
-    nb_stream_states_catch_up(engine, r->settings.stream);
-    return store_position(engine, NULL, error);
+    struct nb_stream_place *place = ((const struct nb_replica *)argument)->place;
+    place->is_due |= !atomic_exchange(&place->caught_up, true);
+    return nb_transaction(engine, 0, NULL, NULL, error);
 }
 
 void nb_replica_note_end(struct nb_replica *r, uint64_t asked)
@@ -429,7 +409,7 @@ static int join_task(struct nb_engine *engine, void *argument, struct nb_error *
                             "the tables of stream %u were made anew since the store has followed "
                             "them: what the store knows is not in them",
                             j->stream);
-    return p->is_due ? store_position(engine, NULL, error) : 0;
+    return p->is_due ? nb_transaction(engine, 0, NULL, NULL, error) : 0;
 }
 
 int nb_replica_join(struct nb_replica *r, uint64_t made, struct nb_error *error)
@@ -473,9 +453,4 @@ void nb_replica_free(struct nb_replica **replica)
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
     free(r);
-}
-
-bool nb_replica_is_shared(const struct nb_engine *engine)
-{
-    return engine->stream_states.is_known;
 }

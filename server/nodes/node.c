@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/nodes/nodes.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +8,12 @@
 
 #include "config/config.h"
 #include "core/base/clock.h"
-#include "core/model/live/relay.h"
+#include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/model/live/stream_states.h"
 #include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
-#include "server/nodes/member.h"
-#include "server/nodes/schema.h"
+#include "server/nodes/stream_worker.h"
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
@@ -51,7 +47,6 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
             l->is_first = false;
     atomic_store(&l->whole, nb_clock_monotonic());
     (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
-    pthread_mutex_init(&l->lock, NULL);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0)
         return nb_error_errno(error, errno, "an eventfd");
@@ -85,7 +80,6 @@ static void worker_stop(struct nb_stream_worker *l)
     free(l->conninfo);
     if (l->wake >= 0)
         close(l->wake);
-    pthread_mutex_destroy(&l->lock);
 }
 
 static int open_queue(struct nb_nodes *n, struct nb_error *error)
@@ -99,7 +93,6 @@ static int open_queue(struct nb_nodes *n, struct nb_error *error)
     if (rc != 0)
         return rc;
     nb_queue_state(n->queue, &state);
-    n->has_queue = state.is_used;
     if (state.entries > 0)
         nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
                (unsigned long long)state.entries);
@@ -109,6 +102,12 @@ static int open_queue(struct nb_nodes *n, struct nb_error *error)
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                    struct nb_nodes **nodes, struct nb_error *error)
 {
+    if (config->nodes_database[0] == '\0')
+        return engine->stream_states.is_known
+                   ? nb_error_set(error, NB_CONFLICT,
+                                  "the store is that of one of several nodes, and the "
+                                  "configuration has no [nodes] database")
+                   : 0;
     struct nb_nodes *n = calloc(1, sizeof *n);
     if (n == NULL)
         return nb_error_no_memory(error);
@@ -117,7 +116,7 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     n->worker_count = (unsigned)config->nodes_streams;
     nb_member_name(config, n->name);
     nb_stream_identify(n);
-    pthread_mutex_init(&n->members_lock, NULL);
+    pthread_mutex_init(&n->lock, NULL);
     int rc = nb_nodes_read_follow(config, &n->follow, error);
     if (rc == 0)
         rc = open_queue(n, error);
@@ -140,7 +139,7 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     for (unsigned i = 0; i < n->worker_count; i++)
         worker_stop(&n->workers[i]);
     nb_queue_free(&n->queue);
-    pthread_mutex_destroy(&n->members_lock);
+    pthread_mutex_destroy(&n->lock);
     free(n);
 }
 
@@ -174,10 +173,10 @@ static void add_stream(struct nb_nodes *n, unsigned which, struct nb_nodes_state
     state->is_outrun |= atomic_load(&l->is_outrun);
     state->put_back += atomic_load(&l->put_back);
     state->lag_nanoseconds = lag > state->lag_nanoseconds ? lag : state->lag_nanoseconds;
-    pthread_mutex_lock(&l->lock);
+    pthread_mutex_lock(&n->lock);
     if (state->reason[0] == '\0' || (is_refused && !state->is_refused))
         (void)snprintf(state->reason, sizeof state->reason, "%s", l->reason);
-    pthread_mutex_unlock(&l->lock);
+    pthread_mutex_unlock(&n->lock);
     state->is_refused |= is_refused;
 }
 
@@ -198,5 +197,4 @@ void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
     for (unsigned i = 0; i < n->worker_count; i++)
         add_stream(n, i, state);
     nb_queue_state(n->queue, &state->queue);
-    state->queue.is_used = n->has_queue; /* stays true when the queue is empty again */
 }
