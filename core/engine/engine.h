@@ -320,6 +320,20 @@ bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool
  * thread. */
 bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
 
+/* ---- traffic --------------------------------------------------------------------------------- */
+
+/* Counts a verdict that a client got, for the figures of the last day. Any thread. */
+void nb_engine_count_verdict(struct nb_engine *engine);
+
+/* The verdicts of the last day, in slots of `seconds`. */
+struct nb_engine_traffic {
+    int64_t from;        /* when the first slot begins, in milliseconds since 1970 */
+    uint32_t seconds;    /* of a slot */
+    uint32_t count;      /* slots; the last one is still counted */
+    uint32_t slots[144]; /* verdicts, the oldest first */
+};
+void nb_engine_traffic(struct nb_engine *engine, struct nb_engine_traffic *traffic);
+
 /* ---- numbers for /metrics -------------------------------------------------------------------- */
 
 struct nb_engine_statistics {

@@ -16,6 +16,7 @@
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
+#include "core/writer/traffic.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
 {
@@ -432,6 +433,19 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     nb_store_sizes(engine->store, &s->store_bytes, &s->map_bytes);
     nb_store_room(engine->store, &s->disk_bytes, &s->disk_left);
     s->store_free = free_bytes(engine);
+}
+
+void nb_engine_count_verdict(struct nb_engine *engine)
+{
+    nb_traffic_count(engine);
+}
+
+void nb_engine_traffic(struct nb_engine *engine, struct nb_engine_traffic *traffic)
+{
+    _Static_assert(sizeof traffic->slots / sizeof *traffic->slots == NB_TRAFFIC_SLOTS, "a day");
+    traffic->seconds = NB_TRAFFIC_SECONDS;
+    traffic->count = NB_TRAFFIC_SLOTS;
+    traffic->from = nb_traffic_list(engine, traffic->slots);
 }
 
 bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model)

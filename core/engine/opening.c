@@ -24,6 +24,7 @@
 #include "core/model/registry.h"
 #include "core/writer/ageing.h"
 #include "core/writer/remember.h"
+#include "core/writer/traffic.h"
 #include "core/writer/submit_features.h"
 
 enum {
@@ -208,6 +209,7 @@ static int read_store(struct nb_engine *engine, bool fresh, struct nb_error *err
     if (rc != 0)
         return rc;
     rc = read_identity(engine, &view, error);
+    nb_traffic_read(engine, &view);
     int numbers = rc == 0 ? nb_serials_load(&view, &engine->serials, error) : 0;
     if (rc == 0 && numbers == 0)
         numbers = nb_stream_states_read(engine, &view, error);

@@ -17,6 +17,7 @@
 #include "core/writer/remember.h"
 #include "core/writer/submit.h"
 #include "core/writer/unused.h"
+#include "core/writer/traffic.h"
 #include "core/writer/upkeep.h"
 
 enum {
@@ -211,8 +212,9 @@ static void *writer_main(void *argument)
         }
         nb_upkeep_busy(engine, &times);
     }
-    (void)nb_remember_flush(engine, true,
-                            NULL); /* no client relies on these records being durable */
+    /* No client relies on these being durable. */
+    (void)nb_remember_flush(engine, true, NULL);
+    nb_traffic_save(engine, true);
     nb_unused_end(engine);
     nb_recalibrate_end(engine);
     return NULL;

@@ -15,6 +15,7 @@
 #include "core/writer/commit.h"
 #include "core/writer/recalibrate.h"
 #include "core/writer/remember.h"
+#include "core/writer/traffic.h"
 #include "core/writer/submit.h"
 #include "core/writer/unused.h"
 
@@ -303,6 +304,7 @@ static void give_memory_back(struct nb_engine *engine)
 void nb_upkeep_quiet(struct nb_engine *engine)
 {
     (void)nb_remember_flush(engine, false, NULL); /* what fails is tried again */
+    nb_traffic_save(engine, false);
     while (!work_waits(engine) && nb_ageing_some(engine, AGED_AT_ONCE))
         ;
     if (!work_waits(engine))

@@ -236,6 +236,7 @@ int nb_documents_judge(const struct nb_posted_options *options, struct nb_result
     if (rc != 0)
         return rc;
     nb_metrics_verdict(results->request->server->metrics);
+    nb_engine_count_verdict(results->request->server->engine);
     need_labels(results->request->config, verdict);
     results->has_counts = options->counts;
     results->has_word_counts = options->word_counts;

@@ -62,6 +62,7 @@ nb_handler nb_route_query_network;
 /* operations.c: health, readiness, metrics, the description of the API, and what the client may do.
  */
 nb_handler nb_route_healthz, nb_route_readyz, nb_route_metrics, nb_route_openapi, nb_route_access;
+nb_handler nb_route_traffic;
 
 /* ---- shared by handlers ---------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"
 #include "server/json/emit.h"
+#include "server/json/time.h"
 #include "server/model/model_json.h"
 #include "server/nodes/nodes.h"
 
@@ -138,6 +139,22 @@ static int write_budgets(const struct nb_server *server, struct nb_buffer *out)
         rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help,
                               (double)atomic_load(&server->budgets[i].used));
     return rc;
+}
+
+int nb_route_traffic(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_engine_traffic traffic;
+    nb_engine_traffic(request->server->engine, &traffic);
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    nb_emit_open(&e, '{');
+    nb_emit_member_time(&e, "from", traffic.from);
+    nb_emit_member_u64(&e, "seconds", traffic.seconds);
+    nb_emit_member_open(&e, "verdicts", '[');
+    for (uint32_t i = 0; i < traffic.count; i++)
+        nb_emit_u64(&e, traffic.slots[i]);
+    nb_emit_close(&e, ']');
+    nb_emit_close(&e, '}');
+    return nb_reply_written(request, nb_emit_end(&e), error);
 }
 
 int nb_route_metrics(struct nb_request *request, struct nb_error *error)

@@ -232,6 +232,7 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
     if (rc == 0) {
         nb_metrics_mail(server->metrics, report->action);
         nb_metrics_verdict(server->metrics);
+        nb_engine_count_verdict(server->engine);
     }
     return rc;
 }

@@ -36,6 +36,23 @@ def test_metrics_are_well_formed(api):
             holds(name in metrics.families, f"no {name}")
 
 
+def test_traffic_of_the_last_day(api):
+    daemon = api.another().start()
+    daemon.client.post("/v1/models/m/train", {"documents": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]}).ok()
+    daemon.client.post("/v1/models/m/classify", {"documents": [{"text": "a"}] * 5}).ok()
+    def total():
+        found = daemon.client.get("/v1/traffic").ok().json
+        equal((len(found["verdicts"]), found["seconds"]), (144, 600), "a day")
+        return sum(found["verdicts"])
+    equal(total(), 5)
+    equal(sum(daemon.client.get("/v1/traffic").ok().json["verdicts"][-2:]), 5, "now")
+    daemon.stop()
+    daemon.start()
+    equal(total(), 5, "after a restart")
+    daemon.client.post("/v1/models/m/classify", {"text": "a"}).ok()
+    equal(total(), 6)
+
+
 def test_free_disk(api):
     """What the system says of the file system of the data directory."""
     daemon = api.another().start()

@@ -31,6 +31,8 @@ export async function shows_models_and_figures(api) {
   await tab.sees(".tile", "1 since the start");
   await daemon.call("POST", "v1/models/sample/classify", {documents: Array(9).fill({text: "free prize"})});
   await tab.sees(".tile", "10 since the start");
+  await tab.sees(".day h2", "10 verdicts in the last 24 hours");
+  holds((await tab.page.$$eval(".traffic title", (all) => all.map((one) => one.textContent))).some((text) => / (?:10|[1-9]) verdicts?$/.test(text)), "the bar of now");
   await tab.looksRight("overview");
 }
 

@@ -24,6 +24,14 @@ struct nb_recalibration;
 struct nb_refining_worker;
 struct nb_remembering;
 
+enum { NB_TRAFFIC_SLOTS = 144 }; /* a day */
+
+/* The verdicts of the last day (core/writer/traffic.h). */
+struct nb_traffic {
+    atomic_uint_fast64_t slots[NB_TRAFFIC_SLOTS];
+    uint64_t looked, saved; /* the writer's: the last slot in which it looked; the stored sum */
+};
+
 struct nb_counters {
     atomic_uint_fast64_t learned, unchanged, relabelled, updated, forgotten, aged, failed;
     atomic_uint_fast64_t quarantined, near_duplicates, stored;
@@ -106,6 +114,7 @@ struct nb_engine {
     atomic_uint_fast64_t memory_needed;
 
     struct nb_remembering *remembering; /* verdicts for the history (core/writer/remember.h) */
+    struct nb_traffic traffic;
 
     pthread_mutex_t health_lock;
     struct nb_error health; /* code 0: the last commit succeeded */

@@ -5,7 +5,7 @@ import {may} from "./access.js";
 import {get, send} from "./api.js";
 import {spark} from "./chart.js";
 import {concerns, learning} from "./concerns.js";
-import {h, put} from "./dom.js";
+import {h, put, s} from "./dom.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {parse, total} from "./metrics.js";
 import {ModelList} from "./model_list.js";
@@ -40,6 +40,17 @@ async function metrics(isAsked) {
   }
 }
 
+// The verdicts of the last day, {from, seconds, verdicts}; null as for the metrics.
+async function traffic(isAsked) {
+  if (!isAsked) return null;
+  try {
+    return await get("v1/traffic");
+  } catch (error) {
+    if (error.status === 403) return null;
+    throw error;
+  }
+}
+
 // The models, among the first ones, with changes in their quarantine. They are asked at first, and again while changes wait
 // or more have come.
 async function waitingIn(families, models, before) {
@@ -52,9 +63,10 @@ async function waitingIn(families, models, before) {
 
 // `page`: the models that are listed. Only the first ones are searched for what needs attention.
 async function look(isFirst, before, listed) {
-  const [ready, families, first] = await Promise.all([readiness(), metrics(isFirst || before?.families), list()]);
+  const isAsked = isFirst || before?.families;
+  const [ready, families, first, day] = await Promise.all([readiness(), metrics(isAsked), list(), traffic(isAsked)]);
   const waiting = await waitingIn(families, first.models, before);
-  return {...ready, families, waiting, models: first.models, hasMore: Boolean(first.next), page: await listed.ask(first), at: Date.now()};
+  return {...ready, families, day, waiting, models: first.models, hasMore: Boolean(first.next), page: await listed.ask(first), at: Date.now()};
 }
 
 // ---- what is shown ------------------------------------------------------------------------------
@@ -81,6 +93,17 @@ function readyModels(state) {
 
 function tile(name, value, detail) {
   return h("div", {class: "tile"}, h("dt", null, name), h("dd", null, h("strong", null, value), detail ? h("span", null, detail) : null));
+}
+
+// The verdicts of the last day: a bar for each ten minutes.
+function dayPicture({from, seconds, verdicts}) {
+  const most = Math.max(1, ...verdicts), all = verdicts.reduce((sum, n) => sum + n, 0);
+  const clock = (i) => new Date(Date.parse(from) + 1000 * seconds * i).toLocaleTimeString("en", {hour: "2-digit", minute: "2-digit", hourCycle: "h23"});
+  return h("section", {class: "panel day"}, h("h2", null, `${plural(all, "verdict")} in the last 24 hours`),
+    s("svg", {class: "traffic", viewBox: `0 0 ${verdicts.length} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `Verdicts in each ten minutes since ${clock(0)} yesterday; at most ${count(most)}.`},
+      verdicts.map((n, i) => s("g", null, s("title", null, `${clock(i)}: ${plural(n, "verdict")}`), s("rect", {class: "back", x: i, y: 0, width: 1, height: 40}),
+        s("rect", {class: "share", x: i + 0.1, y: 40 - (39 * n) / most, width: 0.8, height: (39 * n) / most})))),
+    h("p", {class: "hint ends"}, h("span", null, clock(0)), h("span", null, `at most ${count(most)} in ten minutes`), h("span", null, "now")));
 }
 
 function tiles({families, models, hasMore}, rates) {
@@ -115,7 +138,7 @@ export async function show(place) {
     if (rate !== null) rates.push(rate);
     if (rates.length > POINTS) rates.shift();
     put(health, light(concerns(state)));
-    put(figures, tiles(state, rates));
+    put(figures, tiles(state, rates), state.day ? dayPicture(state.day) : null);
     figures.classList.remove("away");
     const isOpen = ready.querySelector("details")?.open;
     put(ready, readyModels(state));
