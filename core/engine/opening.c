@@ -24,8 +24,8 @@
 #include "core/model/registry.h"
 #include "core/writer/ageing.h"
 #include "core/writer/remember.h"
-#include "core/writer/traffic.h"
 #include "core/writer/submit_features.h"
+#include "core/writer/traffic.h"
 
 enum {
     SAVE_NANOSECONDS =

@@ -15,8 +15,8 @@
 #include "core/writer/commit.h"
 #include "core/writer/recalibrate.h"
 #include "core/writer/remember.h"
-#include "core/writer/traffic.h"
 #include "core/writer/submit.h"
+#include "core/writer/traffic.h"
 #include "core/writer/unused.h"
 
 enum { PURGE_ENTRIES = 2000 }; /* deleted per transaction */
