@@ -64,7 +64,7 @@ static void on_carried(struct nb_batch *batch, void *user)
         failure.code = receipt->code;
     } else {
         if (receipt->code != 0)
-            nb_queue_note(r->settings.queue, c->here.stream, c->here.outbox, &receipt->error);
+            nb_queue_note(r->settings.queue, c->here.stream, c->here.outbox, receipt->code);
         nb_outgoing_answer(r, c->here.message_id, &(struct nb_answer){.batch = &c->batch});
     }
     pthread_mutex_lock(&r->lock);
@@ -315,7 +315,7 @@ static int apply(struct nb_replica *r, struct nb_operation *o, const struct nb_r
         return 0;
     if (nb_error_is_passing(rc))
         return nb_error_set(error, NB_STOPPING, "%s", refused.text);
-    nb_queue_note(r->settings.queue, here->stream, here->outbox, &refused);
+    nb_queue_note(r->settings.queue, here->stream, here->outbox, rc);
     return run_here(r, NULL, here, &refused, error);
 }
 

@@ -26,7 +26,6 @@ struct nb_queue {
     struct amount taken[NB_STREAMS_MOST]; /* taken last from each line; for its follower only */
     pthread_mutex_t lock;                 /* guards the members below */
     uint64_t refused;
-    struct nb_error why;
     struct amount all;
     uint64_t entries[NB_STREAMS_MOST];
     uint64_t published[NB_STREAMS_MOST]; /* identity of the queue whose entries were taken last */
@@ -100,7 +99,6 @@ void nb_queue_state(struct nb_queue *q, struct nb_queue_state *state)
                                      .entries = q->all.entries,
                                      .bytes = q->all.bytes,
                                      .refused = q->refused};
-    (void)snprintf(state->reason, sizeof state->reason, "%s", q->why.text);
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -117,13 +115,10 @@ bool nb_queue_takes(struct nb_queue *q, unsigned which, bool is_there)
     return is_there ? has(q, which) : q->limits.entries > 0;
 }
 
-void nb_queue_note(struct nb_queue *q, unsigned which, uint64_t outbox, const struct nb_error *why)
+void nb_queue_note(struct nb_queue *q, unsigned which, uint64_t outbox, int code)
 {
     pthread_mutex_lock(&q->lock);
-    if (outbox != 0 && outbox == q->published[which] && why->code != NB_EXISTS) {
-        q->refused++;
-        q->why = *why;
-    }
+    q->refused += outbox != 0 && outbox == q->published[which] && code != NB_EXISTS;
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -259,7 +254,7 @@ size_t nb_queue_take(struct nb_queue *q, unsigned which, size_t most, size_t byt
     struct nb_error why = {0};
     if (has(q, which) &&
         nb_message_scan(q->engine, NB_KEPT_QUEUE, which, 0, take_entry, &t, &why) < 0)
-        nb_queue_note(q, which, q->published[which], &why);
+        nb_queue_note(q, which, q->published[which], why.code);
     q->taken[which] = t.taken;
     pthread_mutex_lock(&q->lock);
     q->published[which] = t.outbox != 0 ? t.outbox : q->published[which];

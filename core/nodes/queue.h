@@ -33,10 +33,9 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
 void nb_queue_free(struct nb_queue **queue);
 
 struct nb_queue_state {
-    bool is_used;               /* the queue takes changes, or had entries at the start */
-    uint64_t entries, bytes;    /* number of waiting changes, and their bytes */
-    uint64_t refused;           /* changes that failed after they were published, since the start */
-    char reason[NB_ERROR_TEXT]; /* why the last of these changes failed */
+    bool is_used;            /* the queue takes changes, or had entries at the start */
+    uint64_t entries, bytes; /* number of waiting changes, and their bytes */
+    uint64_t refused;        /* changes that failed after they were published, since the start */
 };
 void nb_queue_state(struct nb_queue *queue, struct nb_queue_state *state);
 
@@ -67,10 +66,8 @@ size_t nb_queue_take(struct nb_queue *queue, unsigned which, size_t most, size_t
                      nb_queue_visit *visit, void *user);
 /* Drops the entries that nb_queue_take visited last; if that fails, they stay. */
 void nb_queue_drop(struct nb_queue *queue, unsigned which);
-/* Notes why a change of the queue `outbox` failed, if this node published entries of that queue
- * last.
- */
-void nb_queue_note(struct nb_queue *queue, unsigned which, uint64_t outbox,
-                   const struct nb_error *why);
+/* Counts a change of the queue `outbox` that has failed with `code`, if this node published entries
+ * of that queue last, and the change was not made before (NB_EXISTS). */
+void nb_queue_note(struct nb_queue *queue, unsigned which, uint64_t outbox, int code);
 
 #endif

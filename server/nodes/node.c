@@ -82,23 +82,6 @@ static void worker_stop(struct nb_stream_worker *l)
         close(l->wake);
 }
 
-static int open_queue(struct nb_nodes *n, struct nb_error *error)
-{
-    const struct nb_config *config = n->config;
-    struct nb_queue_limits limits = {config->nodes_queue_bytes, config->nodes_queue_entries};
-    struct nb_queue_state state;
-    if (!config->nodes_queue)
-        limits = (struct nb_queue_limits){0, 0};
-    int rc = nb_queue_new(n->engine, &limits, &n->queue, error);
-    if (rc != 0)
-        return rc;
-    nb_queue_state(n->queue, &state);
-    if (state.entries > 0)
-        nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
-               (unsigned long long)state.entries);
-    return 0;
-}
-
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                    struct nb_nodes **nodes, struct nb_error *error)
 {
@@ -108,6 +91,9 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                                   "the store is that of one of several nodes, and the "
                                   "configuration has no [nodes] database")
                    : 0;
+    const struct nb_queue_limits limits = {config->nodes_queue_bytes,
+                                           config->nodes_queue ? config->nodes_queue_entries : 0};
+    struct nb_queue_state waiting = {.entries = 0};
     struct nb_nodes *n = calloc(1, sizeof *n);
     if (n == NULL)
         return nb_error_no_memory(error);
@@ -119,7 +105,12 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     pthread_mutex_init(&n->lock, NULL);
     int rc = nb_nodes_read_follow(config, &n->follow, error);
     if (rc == 0)
-        rc = open_queue(n, error);
+        rc = nb_queue_new(engine, &limits, &n->queue, error);
+    if (rc == 0)
+        nb_queue_state(n->queue, &waiting);
+    if (waiting.entries > 0)
+        nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
+               (unsigned long long)waiting.entries);
     for (unsigned i = 0; rc == 0 && i < n->worker_count; i++)
         if (n->follow >> i & 1)
             rc = worker_start(n, i, error);

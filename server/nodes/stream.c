@@ -406,20 +406,14 @@ static int publish_some(struct nb_stream_worker *l, bool *has, struct nb_error *
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-/* Asks for notifications. A database without LISTEN sends none; nodes also read on their own. */
-static int listen_to(struct nb_stream_worker *l, bool *listens, struct nb_error *error)
-{
-    char text[48];
-    (void)snprintf(text, sizeof text, "LISTEN bayesd_%u", l->which);
-    int rc = nb_database_run(l->database, text, NULL, NULL, error);
-    *listens = rc == 0;
-    return rc == NB_STOPPING ? rc : 0;
-}
-
 static int follow(struct nb_stream_worker *l, struct nb_error *error)
 {
-    bool is_end = false, is_there = false, listens;
-    int rc = listen_to(l, &listens, error);
+    bool is_end = false, is_there = false;
+    char listen[48];
+    (void)snprintf(listen, sizeof listen, "LISTEN bayesd_%u", l->which);
+    int rc = nb_database_run(l->database, listen, NULL, NULL, error);
+    bool listens = rc == 0; /* else the database knows no LISTEN: nodes also read on their own */
+    rc = rc == NB_STOPPING ? rc : 0;
     uint64_t half = l->nodes->config->nodes_patience *
                     UINT64_C(500000000); /* half the time that clients wait */
     uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
