@@ -303,6 +303,12 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
         rc = nb_rejoin_begin(&rejoin, server->startup, error);
     if (rc == 0)
         rc = nb_engine_open(&settings, &server->engine, error);
+    size_t length = strlen(server->startup->data);
+    if ((rc == NB_IO || rc == NB_NOT_FOUND) &&
+        strncmp(error->text, server->startup->data, length) == 0) {
+        struct nb_error why = *error;
+        return nb_error_set(error, rc, "%s (--data names another directory)", why.text);
+    }
     if (rc != 0)
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,

@@ -8,11 +8,18 @@
 
 #include "core/base/string.h"
 
-/* Removes an incomplete character from the end of a sentence that was cut, which may go into JSON.
- */
-static void cut_to_characters(char *text, size_t length)
+/* Ends a sentence that was cut, which may go into JSON: with " ..." after its last whole word, or
+ * after a whole character if that word is very long. */
+static void end_cut(char *text, size_t length)
 {
-    size_t back = 1;
+    static const char mark[] = " ...";
+    size_t end = length - (sizeof mark - 1), back = 1;
+    while (end > length / 2 && text[end] != ' ')
+        end--;
+    if (text[end] == ' ') {
+        memcpy(text + end, mark, sizeof mark);
+        return;
+    }
     while (back < NB_UTF8_MOST && back < length &&
            nb_utf8_is_continuation((unsigned char)text[length - back]))
         back++;
@@ -31,7 +38,7 @@ int nb_error_set(struct nb_error *error, int code, const char *format, ...)
     int length = vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     if (length >= (int)sizeof error->text)
-        cut_to_characters(error->text, sizeof error->text - 1);
+        end_cut(error->text, sizeof error->text - 1);
     return code;
 }
 

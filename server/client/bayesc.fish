@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion for fish of bayesc, bayesd and bayesd-milter: commands, options and operations come from their --help,
-# names of models from the daemon.
+# names of models, labels and settings from the daemon.
 
 function __bayesc_options
     $argv --help 2>/dev/null | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z-]*\).*/\2/p'
@@ -17,11 +17,20 @@ function __bayesc_first_argument
     if string match --quiet --regex '\[OPTION\]\.\.\. \[?(MODEL|OLD)' -- $usage
         __bayesc_models $argv[1] $argv[3..]
     end
-    string match --regex '\[OPTION\]\.\.\. (?:\[MODEL\] \| )?\[?([a-z]+\|[a-z|]+)' -- $usage | sed 1d | string split '|'
+    string match --regex '\[OPTION\]\.\.\. (?:\[MODEL\] )?\[?([a-z]+\|[a-z|]+)' -- $usage | sed 1d | string split '|'
 end
 
 function __bayesc_models
     $argv[1] models --timeout 2 $argv[2..] 2>/dev/null | sed '1d; s/ .*//'
+end
+
+# Of a program, with the options that name the model and the daemon.
+function __bayesc_labels
+    $argv[1] stats --tokens 0 --timeout 2 $argv[2..] 2>/dev/null | sed '1,/^label/d; s/ .*//'
+end
+
+function __bayesc_settings
+    $argv[1] show --timeout 2 $argv[2..] 2>/dev/null | sed '1d; s/ .*//'
 end
 
 function __bayesc_words
@@ -34,14 +43,19 @@ function __bayesc_words
     set -l command
     set -l argument
     set -l before
+    set -l model
     for word in $words[2..]
         if contains -- "$before" $takes
+            contains -- $before -m --model
+            and set model --model $word
             contains -- $before -u --url --token-file --ca-file --cert --key
             and set --append daemon $before $word
             set before
             continue
         end
         set before $word
+        string match --quiet -- '--model=*' $word
+        and set model $word
         string match --quiet --regex '^--(url|token-file|ca-file|cert|key)=' -- $word
         and set --append daemon $word
         if test -z "$command"; and contains -- $word $commands
@@ -49,6 +63,9 @@ function __bayesc_words
             set takes ($program $command --help 2>/dev/null | \
                 sed -n 's/^  \(-.\)\{0,1\},\{0,1\} *\(--[a-z-]*\) [A-Z].*/\1 \2/p' | string match --all --regex -- '-\S+')
         else if test -n "$command"; and not string match --quiet -- '-*' $word
+            contains -- $command set show rename-label delete-label sample watch
+            and test -z "$model$argument"
+            and set model --model $word
             set argument $word
         end
     end
@@ -60,6 +77,10 @@ function __bayesc_words
     switch "$option"
         case -m --model
             __bayesc_models $program $daemon
+        case --label -l --positive --verdict
+            __bayesc_labels $program $model $daemon
+        case --set
+            __bayesc_settings $program $model $daemon | sed 's/$/=/'
         case --preset
             string join \n text mail book
         case ''
@@ -69,6 +90,12 @@ function __bayesc_words
                 string join \n $commands
             else if test -z "$argument"
                 __bayesc_first_argument $program $command $daemon
+            else if contains -- $command rename-label delete-label
+                __bayesc_labels $program $model $daemon
+            else if test "$command" = show
+                __bayesc_settings $program $model $daemon
+            else if test "$command" = set
+                __bayesc_settings $program $model $daemon | sed 's/$/=/'
             end
     end
 end
@@ -78,6 +105,9 @@ complete --command bayesc --condition '__fish_use_subcommand' --no-files
 complete --command bayesc --arguments '(__bayesc_words)'
 # With a '=' fish asks for the values of the options that it knows only.
 complete --command bayesc --long-option model --exclusive --arguments '(__bayesc_words)'
+for option in label positive verdict set
+    complete --command bayesc --long-option $option --exclusive --arguments '(__bayesc_words)'
+end
 complete --command bayesc --long-option preset --exclusive --arguments '(__bayesc_words)'
 for program in bayesd bayesd-milter
     complete --command $program --condition 'string match --quiet -- "-*" (commandline --current-token)' \

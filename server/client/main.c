@@ -212,7 +212,10 @@ static int parse_and_run(const struct nb_command *command, int argc, char **argv
     nb_buffer_deinit(&client.daemon.token);
     if (rc == NB_IO && command->give_up == NULL && has_no_reader())
         end_by_signal();
-    if (rc < 0)
+    if (rc == NB_CALL_FORBIDDEN && client.daemon.token_file == NULL)
+        nb_message("%s: --token-file FILE or BAYESC_TOKEN_FILE names the file of a token",
+                   error.text);
+    else if (rc < 0)
         nb_message("%s", error.text);
     return rc < 0 ? nb_exit_status(rc) : rc;
 }

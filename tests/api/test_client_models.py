@@ -218,7 +218,7 @@ def test_stats_shows_settings_on_request(api):
     client, model = Bayesc(api), api.name()
     client.run("train", "-m", model, "--label", "ham", stdin=b"lunch in the garden")
     text = client.run("stats", model).decode()
-    holds(text.startswith(f"{model}: 1 documents") and "event_model" not in text, text)
+    holds(text.startswith(f"{model}: 1 document,") and "event_model" not in text, text)
     holds("event_model" in client.run("stats", "--settings", model).decode(), "with --settings")
 
 
@@ -264,7 +264,7 @@ def test_a_mistyped_label_is_asked_about(api):
         file.write("more pills")
     status, said = answered(client, b"n\n", "train", "-m", model, f"spma={path}")
     equal(status, DATAERR, said)
-    holds("The label 'spma' is new, and there is 'spam' with 1 documents. Is it meant? [y/N]" in said, said)
+    holds("The label 'spma' is new, and there is 'spam' with 1 document. Is it meant? [y/N]" in said, said)
     equal(list(client.json("show", model)["labels"]), ["spam"])
     status, said = answered(client, b"y\n", "train", "-m", model, f"spma={path}")
     equal(status, 0, said)

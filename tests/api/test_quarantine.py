@@ -428,7 +428,7 @@ def test_an_import_says_what_it_could_not_keep(api):
             file.write(content)
     client = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
     said = client.run("import", "-m", "m", "--replace", "--token-file", token, path).decode()
-    holds("1 changes that waited in the quarantine could not be kept" in said, said)
+    holds("1 change that waited in the quarantine could not be kept" in said, said)
     daemon.stop()
     equal(api.tool("--verify", "--data", daemon.data)[0], 0)
 

@@ -399,7 +399,10 @@ def test_the_client(api):
     said = client.run("undo", "--model", model, "--source", "bad", "--dry-run").decode()
     holds("2,100 documents would be taken back" in said and "accuracy" in said, said)
     equal(client.json("undo", "--model", model, "--source", "bad", "--dry-run")["forgotten"], 2100)
-    got = client.json("undo", "--model", model, "--source", "bad", "--by", "me")
+    client.run("undo", model, "--source", "bad", status=64)
+    holds("--yes" in client.said, client.said)
+    equal(api.get(path).ok().json["documents"], 2150, "nobody was asked")
+    got = client.json("undo", model, "--yes", "--source", "bad", "--by", "me")
     equal((got["documents"], got["forgotten"]), (2100, 2100))
     equal(sum(row["documents"] for row in got["labels"].values()), 2100)
     equal({note["by"] for note in api.get(path + "/undo").ok().json["undone"]}, {"me"})
@@ -407,7 +410,7 @@ def test_the_client(api):
     holds("2 documents taken back" in said, said)
     client.run("undo", "--model", model, "--id", "good-3", "--id", "\udcff", status=64)
     client.run("undo", "--model", model, status=65)
-    client.run("undo", "--model", model, "--from", "soon", status=65)
+    client.run("undo", "--model", model, "--from", "soon", "--yes", status=65)
     equal(api.get(path).ok().json["documents"], 48)
 
 

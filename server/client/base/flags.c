@@ -154,8 +154,11 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
 }
 
 /* Returns whether the first argument is the model. A setting, NAME=VALUE, is not a model. */
-static bool has_model(const struct nb_command *command, const char *first, size_t count)
+static bool has_model(const struct nb_command *command, const struct nb_client *client,
+                      const char *first, size_t count)
 {
+    if (count > 0 && count < command->model_from && command->is_model != NULL)
+        return !client->names_model && command->is_model(first);
     return command->model_from > 0 && count >= command->model_from &&
            !(command->takes_settings && strchr(first, '=') != NULL);
 }
@@ -240,7 +243,7 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
     *arguments = argv + optind;
     *count = (size_t)(argc - optind);
     int rc = check_count(command, *count, error);
-    if (rc != 0 || !has_model(command, **arguments, *count))
+    if (rc != 0 || !has_model(command, client, **arguments, *count))
         return rc;
     rc = check_model(client, **arguments, error);
     client->model = **arguments;

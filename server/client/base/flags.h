@@ -55,10 +55,12 @@ struct nb_command {
     size_t least, most; /* allowed number of arguments */
     size_t model_from; /* with at least this many arguments the first one is the model, unless it is
                           a setting; 0: never */
-    bool takes_settings; /* arguments may be NAME=VALUE */
-    unsigned unused;     /* common flags that this command refuses: NB_UNUSED_... or'ed */
-    uint64_t patience;   /* see struct nb_call_target */
-    uint64_t deadline;   /* seconds for a whole request; 0: no limit while it makes progress */
+    bool (*is_model)(const char *first); /* tells whether fewer arguments begin with the model, if
+                                          --model is not given; NULL: they do not */
+    bool takes_settings;                 /* arguments may be NAME=VALUE */
+    unsigned unused;   /* common flags that this command refuses: NB_UNUSED_... or'ed */
+    uint64_t patience; /* see struct nb_call_target */
+    uint64_t deadline; /* seconds for a whole request; 0: no limit while it makes progress */
     const struct nb_exchange *exchange; /* the only request of a command; NULL if it has `run` */
     int (*run)(struct nb_client *client, const void *options, char **arguments, size_t count,
                struct nb_error *error); /* runs any other command; else NULL */

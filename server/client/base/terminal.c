@@ -17,11 +17,27 @@ enum { COLUMNS_LEAST = 40, COLUMNS_USUAL = 80, COLUMNS_MOST = 100 };
 
 const char *nb_colour(FILE *out, enum nb_colour colour)
 {
-    static const char *const SEQUENCES[] = {"\033[0m", "\033[1m"};
+    static const char *const SEQUENCES[] = {"\033[0m", "\033[1m", "\033[31m", "\033[32m",
+                                            "\033[33m"};
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
     bool is_wanted = isatty(fileno(out)) && (no_colour == NULL || *no_colour == '\0') &&
                      (term == NULL || strcmp(term, "dumb") != 0);
     return is_wanted ? SEQUENCES[colour] : "";
+}
+
+enum nb_colour nb_colour_of(const char *label)
+{
+    static const struct {
+        const char *label;
+        enum nb_colour colour;
+    } COLOURS[] = {{"spam", NB_COLOUR_RED},
+                   {"ham", NB_COLOUR_GREEN},
+                   {"unsure", NB_COLOUR_YELLOW},
+                   {"none", NB_COLOUR_YELLOW}};
+    for (size_t i = 0; i < sizeof COLOURS / sizeof COLOURS[0]; i++)
+        if (strcmp(label, COLOURS[i].label) == 0)
+            return COLOURS[i].colour;
+    return NB_COLOUR_BOLD;
 }
 
 size_t nb_terminal_width(const char *text)
@@ -212,7 +228,7 @@ static void draw(const struct nb_progress *p)
             (void)fprintf(stderr, "%s left  ",
                           nb_figure_of_seconds(seconds * (1 - share) / share).text);
     }
-    (void)fprintf(stderr, "%s documents %s, %.0f/s", nb_figure_of(p->documents).text, p->verb,
+    (void)fprintf(stderr, "documents %s: %s, %.0f/s", p->verb, nb_figure_of(p->documents).text,
                   rate);
     (void)fflush(stderr);
 }

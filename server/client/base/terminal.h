@@ -14,11 +14,20 @@
 
 #include "core/base/buffer.h"
 
-enum nb_colour { NB_COLOUR_PLAIN, NB_COLOUR_BOLD };
+enum nb_colour {
+    NB_COLOUR_PLAIN,
+    NB_COLOUR_BOLD,
+    NB_COLOUR_RED,
+    NB_COLOUR_GREEN,
+    NB_COLOUR_YELLOW
+};
 
 /* Returns the escape sequence that begins a colour; NB_COLOUR_PLAIN ends colours. Returns "" when
  * `out` is not a terminal, NO_COLOR is set (no-color.org) or TERM is dumb. Static. */
 const char *nb_colour(FILE *out, enum nb_colour colour);
+
+/* The colour of a verdict: that of spam, of ham, and of none; other labels are bold. */
+enum nb_colour nb_colour_of(const char *label);
 
 /* Returns the number of columns that a text takes: one for each UTF-8 sequence. */
 size_t nb_terminal_width(const char *text);

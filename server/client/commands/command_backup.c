@@ -64,6 +64,8 @@ static int run_backup(struct nb_client *client, const void *options, char **argu
 {
     (void)options;
     (void)count;
+    if (strcmp(arguments[0], "-") == 0 && isatty(STDOUT_FILENO))
+        return nb_error_set(error, NB_CLIENT_USAGE, "a backup is not written to a terminal");
     if (strcmp(arguments[0], "-") == 0)
         return fetch(client, stdout, error);
     struct nb_buffer name = {0};

@@ -190,7 +190,7 @@ static int put_text(const struct columns *columns, const json_t *verdict, struct
 
 struct classify_options {
     struct nb_files_options files;
-    bool is_csv;
+    bool is_csv, is_quiet;
     uint64_t connections;
     struct columns columns;
 };
@@ -202,6 +202,7 @@ static const struct nb_flag FLAGS[] = {
     {"connections", 'c', NB_FLAG_COUNT, offsetof(struct classify_options, connections), 1,
      NB_CONNECTIONS_MOST},
     {"csv", 0, NB_FLAG_SWITCH, offsetof(struct classify_options, is_csv), 0, 0},
+    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct classify_options, is_quiet), 0, 0},
     {"threshold", 0, NB_FLAG_NUMBER, offsetof(struct classify_options, columns.threshold), 0, 1},
     {"top", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.top), 1, TOP_MOST},
     {"evidence", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.evidence), 1,
@@ -215,6 +216,7 @@ struct output {
     bool has_rows;             /* a part of the CSV was printed */
     bool is_told;              /* the user was told that the model has learned too little */
     uint64_t silent;           /* documents without a known token */
+    json_t *counts;            /* owned: documents by decision, for the summary */
     uint64_t lost;             /* characters of the new columns that the charset does not have */
     struct nb_table_form form; /* of the table that is printed again */
     struct nb_buffer name, row, more;
@@ -231,7 +233,8 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
     output->is_told = output->is_told || missing != NULL;
     output->silent += json_object_get(outcome->result, "evidence") != NULL;
     nb_terminal_safe(label, 64, &output->name);
-    int printed = printf("%-8s %.6f  ", output->name.bytes, probability);
+    int printed = printf("%s%-8s%s %.6f  ", nb_colour(stdout, nb_colour_of(label)),
+                         output->name.bytes, nb_colour(stdout, NB_COLOUR_PLAIN), probability);
     nb_terminal_safe(outcome->name, SIZE_MAX, &output->name);
     if (printed < 0 || fputs(output->name.bytes, stdout) < 0)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
@@ -318,11 +321,35 @@ static int print_csv(struct output *output, const struct nb_outcome *outcome,
                    : print_row(output, is_row ? outcome->row : "", error);
 }
 
+/* Tells how many documents got which label; not of a single document. */
+static void print_summary(const struct output *output, uint64_t documents)
+{
+    const char *label, *separator = ": ";
+    const json_t *count;
+    struct nb_buffer text = {0};
+    int rc = nb_buffer_puts(&text, nb_counted(documents, "document").text);
+    json_object_foreach(output->counts, label, count)
+    {
+        uint64_t number = (uint64_t)json_integer_value(count);
+        if (rc == 0)
+            rc = nb_buffer_printf(&text, "%s%s %s", separator, nb_figure_of(number).text, label);
+        separator = ", ";
+    }
+    if (rc == 0 && documents > 1)
+        nb_message("%s", text.bytes);
+    nb_buffer_deinit(&text);
+}
+
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
     struct output *output = user;
     if (outcome->refusal != NULL && outcome->code == NB_NOT_FOUND)
         return nb_error_set(error, outcome->code, "%s", outcome->refusal);
+    if (outcome->result != NULL) {
+        const char *label = first_label(output->columns, outcome->result);
+        json_int_t before = json_integer_value(json_object_get(output->counts, label));
+        (void)json_object_set_new(output->counts, label, json_integer(before + 1));
+    }
     if (output->is_csv)
         return print_csv(output, outcome, error);
     if (!output->is_json)
@@ -341,8 +368,10 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
 {
     const struct classify_options *options = user;
     struct nb_files_options files = options->files;
-    struct output output = {
-        .is_json = client->json, .is_csv = options->is_csv, .columns = &options->columns};
+    struct output output = {.is_json = client->json,
+                            .is_csv = options->is_csv,
+                            .columns = &options->columns,
+                            .counts = json_object()};
     struct nb_buffer path = {0};
     if (options->is_csv && client->json)
         return nb_error_set(error, NB_CLIENT_USAGE,
@@ -369,13 +398,16 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
     nb_buffer_deinit(&path);
     if (output.lost > 0)
         nb_message(
-            "the charset of the table, %s, does not have %llu characters of the new columns: "
-            "a question mark stands for each (--json has them)",
-            output.form.charset, (unsigned long long)output.lost);
+            "the charset of the table, %s, lacks %s of the new columns: a question mark stands "
+            "for each (--json has them)",
+            output.form.charset, nb_counted(output.lost, "character").text);
     if (output.silent > 0)
-        nb_message("the model knows no token of %llu of these documents: their labels are those "
+        nb_message("the model knows no token of %s of these documents: their labels are those "
                    "likely of any document",
-                   (unsigned long long)output.silent);
+                   nb_figure_of(output.silent).text);
+    if (rc == 0 && !client->json && !options->is_csv && !options->is_quiet)
+        print_summary(&output, run.documents);
+    json_decref(output.counts);
     return rc != 0 ? rc : nb_run_status(&run);
 }
 

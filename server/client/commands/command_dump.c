@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
@@ -91,17 +92,30 @@ static int fetch(void *user, FILE *out, struct nb_error *error)
     return rc;
 }
 
+/* A name of a model has no slash. */
+static bool is_no_path(const char *word)
+{
+    return strchr(word, '/') == NULL && strcmp(word, "-") != 0;
+}
+
 static int run_export(struct nb_client *client, const void *options, char **arguments, size_t count,
                       struct nb_error *error)
 {
     (void)options;
+    if (count == 0 && isatty(STDOUT_FILENO))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "a model is not written to a terminal: name a file, as in bayesc "
+                            "export %s FILE, or redirect the output",
+                            client->model);
     return nb_write_file(count > 0 ? arguments[0] : "-", fetch, client, error);
 }
 
 const struct nb_command NB_COMMAND_EXPORT = {
     .name = "export",
+    .model_from = 2,
+    .is_model = is_no_path,
     .unused = NB_UNUSED_JSON,
-    .most = 1,
+    .most = 2,
     .patience = 60,
     .run = run_export,
 };
@@ -244,11 +258,11 @@ static int print_result(const struct nb_client *client, const struct nb_bogofilt
         return rc != 0 ? rc : nb_answer_print(row, error);
     }
     uint64_t dropped = nb_answer_number(row, "quarantine_dropped");
-    (void)printf("%s: %s documents\n", nb_shown(client->model).text,
-                 nb_figure_of(nb_answer_number(row, "documents")).text);
+    (void)printf("%s: %s\n", nb_shown(client->model).text,
+                 nb_counted(nb_answer_number(row, "documents"), "document").text);
     if (dropped > 0)
-        (void)printf("%s changes that waited in the quarantine could not be kept\n",
-                     nb_figure_of(dropped).text);
+        (void)printf("%s that waited in the quarantine could not be kept\n",
+                     nb_counted(dropped, "change").text);
     if (list != NULL)
         print_list(list);
     return 0;
@@ -367,6 +381,12 @@ static int import_file(const struct nb_client *client, const struct import_optio
                                        : import_dump(client, options->source, in, encoding, error);
 }
 
+/* A word that is the name of a file is that file. */
+static bool is_no_file(const char *word)
+{
+    return is_no_path(word) && access(word, F_OK) != 0;
+}
+
 static int run_import(struct nb_client *client, const void *user, char **arguments, size_t count,
                       struct nb_error *error)
 {
@@ -386,8 +406,10 @@ static int run_import(struct nb_client *client, const void *user, char **argumen
 
 const struct nb_command NB_COMMAND_IMPORT = {
     .name = "import",
+    .model_from = 2,
+    .is_model = is_no_file,
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
-    .most = 1,
+    .most = 2,
     .patience = 60,
     .run = run_import,
 };

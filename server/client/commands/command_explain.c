@@ -110,7 +110,7 @@ static void print_explanation(const struct nb_outcome *outcome)
     winner = winner != NULL ? winner : "?";
     nb_terminal_safe(outcome->name, 200, &name);
     (void)printf("%s: %s%s%s, probability %.6f\n", name.bytes != NULL ? name.bytes : "",
-                 nb_colour(stdout, NB_COLOUR_BOLD), nb_shown(winner).text,
+                 nb_colour(stdout, nb_colour_of(winner)), nb_shown(winner).text,
                  nb_colour(stdout, NB_COLOUR_PLAIN),
                  json_number_value(json_object_get(verdict, "probability")));
     missing = json_string_value(json_object_get(verdict, "missing"));

@@ -426,6 +426,10 @@ static int run_filter(struct nb_client *client, const void *options, char **argu
     (void)arguments;
     (void)count;
     struct filter f = {.client = client, .options = options};
+    if (isatty(STDIN_FILENO))
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "a mail is read from standard input, which is a terminal: bayesc "
+                            "filter <MAIL (bayesc classify reads what you type)");
     if (check(options, &f.fields, error) != 0)
         return isatty(STDIN_FILENO) ? NB_CLIENT_USAGE : pass_on(NULL, error->text);
     int status = filter_mail(&f, error);

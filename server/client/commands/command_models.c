@@ -309,7 +309,7 @@ static void print_derived(const struct nb_exchange_input *asked, json_t *row)
 {
     const struct derive_options *options = asked->options;
     nb_exchange_text(options->strength > 0 ? "{1}: its prior is {settings.parent}, a copy of {0}\n"
-                                           : "{1}: begins with {#documents} documents of {0}\n",
+                                           : "{1}: begins with {documents document} of {0}\n",
                      asked, row);
 }
 
@@ -335,7 +335,7 @@ const struct nb_command NB_COMMAND_DERIVE = {
 static const struct nb_exchange REFITTING = {
     .method = "POST",
     .path = "/v1/models/{model}/refit",
-    .text = "{model}: the weights fit {#documents} documents\n",
+    .text = "{model}: the weights fit {documents document}\n",
 };
 
 const struct nb_command NB_COMMAND_REFIT = {
@@ -373,12 +373,12 @@ static void print_found(const struct nb_exchange_input *asked, const json_t *rep
     if (json_object_get(reply, "share") != NULL)
         (void)printf("%g %% of a verdict is what is said with them\n",
                      100 * json_number_value(json_object_get(reply, "share")));
-    nb_exchange_text("{?changed}{#changed} documents have changed since\n", asked, reply);
+    nb_exchange_text("{?changed}changed since: {changed document}\n", asked, reply);
     if (nb_answer_number(reply, "measured") == 0)
         return;
     bool are_single = nb_answer_number(reply, "measured") == nb_answer_number(reply, "folds");
-    (void)printf("%s documents that were left out, %s:\n",
-                 nb_figure_of(nb_answer_number(reply, "measured")).text,
+    (void)printf("%s left out, %s:\n",
+                 nb_counted(nb_answer_number(reply, "measured"), "document").text,
                  are_single ? "each alone" : "in folds");
     print_loss(reply, "without");
     print_loss(reply, "with");
@@ -504,6 +504,13 @@ static int confirm_label(const struct nb_exchange_input *asked, struct nb_error 
     return rc;
 }
 
+static void print_forgotten(const struct nb_exchange_input *asked, json_t *reply)
+{
+    bool is_one = nb_answer_number(reply, "forgotten") == 1;
+    nb_exchange_text("{model}: {forgotten document} of the label {label} ", asked, reply);
+    (void)puts(is_one ? "is forgotten" : "are forgotten");
+}
+
 static const struct nb_exchange DELETING_LABEL = {
     .method = "DELETE",
     .path = "/v1/models/{model}/labels/{0}",
@@ -511,7 +518,7 @@ static const struct nb_exchange DELETING_LABEL = {
               {"limit", NB_FLAG_COUNT, offsetof(struct label_options, part), false},
               {"next", NB_FLAG_COUNT, offsetof(struct label_options, next), true}},
     .before = confirm_label,
-    .text = "{model}: {#forgotten} documents of the label {label} are forgotten\n",
+    .print = print_forgotten,
 };
 
 /* Deletes the label part by part, and prints one reply with the totals of all parts. */

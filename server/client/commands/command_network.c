@@ -192,7 +192,7 @@ static void print_edges(const json_t *reply, const char *kind, const char *sign)
 
 static void print_learned(const struct nb_exchange_input *asked, json_t *reply)
 {
-    nb_exchange_text("{0}: learned from {#rows} rows\n", asked, reply);
+    nb_exchange_text("{0}: learned from {rows row}\n", asked, reply);
     print_edges(reply, "directed", "->");
     print_edges(reply, "undirected", "-");
     if (!json_is_true(json_object_get(reply, "kept")))
@@ -268,8 +268,8 @@ static void print_size(const struct nb_exchange_input *asked, json_t *reply)
         arrows += json_array_size(json_object_get(node, "parents"));
     }
 
-    (void)printf("%s: %s nodes, %s arrows\n", nb_shown(asked->arguments[0]).text,
-                 nb_figure_of(json_array_size(nodes)).text, nb_figure_of(arrows).text);
+    (void)printf("%s: %s, %s\n", nb_shown(asked->arguments[0]).text,
+                 nb_counted(json_array_size(nodes), "node").text, nb_counted(arrows, "arrow").text);
 }
 
 static const struct nb_exchange PUTTING = {

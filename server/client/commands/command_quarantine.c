@@ -88,7 +88,7 @@ static const struct nb_table_column SOURCE_COLUMNS[] = {
 
 static void print_effect(const struct nb_exchange_input *asked, json_t *reply)
 {
-    nb_exchange_text("{model}: {#documents} changes wait\n\n", asked, reply);
+    nb_exchange_text("{model}: {documents change} in the quarantine\n\n", asked, reply);
     nb_table_rows_print(NB_COLUMNS(SOURCE_COLUMNS), json_object_get(reply, "sources"));
     nb_compare_print(json_object_get(reply, "evaluation"), "with");
 }
@@ -103,8 +103,8 @@ static void print_settled(const struct nb_exchange_input *asked, json_t *reply)
     const char *name;
     const json_t *count;
     bool is_drop = json_object_get(reply, "dropped") != NULL;
-    nb_exchange_text(is_drop ? "{model}: {#dropped} changes dropped\n" : "{model}: applied\n",
-                     asked, reply);
+    nb_exchange_text(is_drop ? "{model}: {dropped change} dropped\n" : "{model}: applied\n", asked,
+                     reply);
     json_object_foreach(json_object_get(reply, "applied"), name, count)
     {
         if (json_integer_value(count) > 0)
@@ -137,6 +137,15 @@ static const struct nb_exchange DROPPING = {.method = "POST",
 
 /* ---------------------------------------------------------------------------------------------- */
 
+static bool is_no_operation(const char *word)
+{
+    static const char *const OPERATIONS[] = {"list", "effect", "apply", "drop"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof OPERATIONS / sizeof OPERATIONS[0]; i++)
+        is = is || strcmp(word, OPERATIONS[i]) == 0;
+    return !is;
+}
+
 static int run_quarantine(struct nb_client *client, const void *user, char **arguments,
                           size_t count, struct nb_error *error)
 {
@@ -162,8 +171,10 @@ static int run_quarantine(struct nb_client *client, const void *user, char **arg
 
 const struct nb_command NB_COMMAND_QUARANTINE = {
     .name = "quarantine",
+    .model_from = 2,
+    .is_model = is_no_operation,
     NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
-    .most = 1,
+    .most = 2,
     .patience = 60,
     .run = run_quarantine,
 };
@@ -176,7 +187,7 @@ enum { PART = 2000 /* documents of one request */ };
 struct undo_options {
     const char *source, *from, *to, *by;
     struct nb_flag_list ids;
-    bool dry_run, is_quiet;
+    bool dry_run, is_quiet, is_sure;
 };
 
 static const struct undo_options UNDO_DEFAULTS = {.dry_run = false};
@@ -188,6 +199,7 @@ static const struct nb_flag UNDO_FLAGS[] = {
     {"id", 'i', NB_FLAG_LIST, offsetof(struct undo_options, ids), 0, 0},
     {"dry-run", 'n', NB_FLAG_SWITCH, offsetof(struct undo_options, dry_run), 0, 0},
     {"by", 0, NB_FLAG_TEXT, offsetof(struct undo_options, by), 0, 0},
+    {"yes", 'y', NB_FLAG_SWITCH, offsetof(struct undo_options, is_sure), 0, 0},
     {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct undo_options, is_quiet), 0, 0},
 };
 
@@ -200,8 +212,8 @@ static void print_result(const struct nb_exchange_input *asked, json_t *result)
     const json_t *row;
     if (options->is_quiet)
         return;
-    nb_exchange_text(options->dry_run ? "{model}: {#documents} documents would be taken back"
-                                      : "{model}: {#documents} documents taken back",
+    nb_exchange_text(options->dry_run ? "{model}: {documents document} would be taken back"
+                                      : "{model}: {documents document} taken back",
                      asked, result);
     nb_exchange_text(" ({#forgotten} forgotten, {#restored} as they were before)\n", asked, result);
     json_object_foreach(json_object_get(result, "labels"), label, row)
@@ -280,6 +292,28 @@ static int ask_in_parts(const struct nb_exchange_input *asked, json_t *sum, stru
     return rc;
 }
 
+/* Asks the person for confirmation, with the number of documents; not when they are named by their
+ * ids. */
+static int confirm(const struct nb_exchange_input *asked, struct nb_error *error)
+{
+    struct undo_options options = *(const struct undo_options *)asked->options;
+    struct nb_exchange_input trial = *asked;
+    json_t *reply = NULL;
+    bool needs =
+        !options.is_sure && (options.source != NULL || options.from != NULL || options.to != NULL);
+    options.dry_run = true;
+    trial.options = &options;
+    trial.body = NULL;
+    int rc = needs && nb_ask_is_possible() ? nb_exchange_ask(&UNDOING, &trial, &reply, error) : 0;
+    if (rc == 0 && needs)
+        rc = nb_exchange_confirm(false, "what a source or a span of time has taught is taken back",
+                                 "taken back", error, "Take back %s of the model %s?",
+                                 nb_counted(nb_answer_number(reply, "documents"), "document").text,
+                                 asked->client->model);
+    json_decref(reply);
+    return rc;
+}
+
 static int run_undo(struct nb_client *client, const void *user, char **arguments, size_t count,
                     struct nb_error *error)
 {
@@ -287,10 +321,13 @@ static int run_undo(struct nb_client *client, const void *user, char **arguments
     struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
     if (options->dry_run)
         return nb_exchange_run(&UNDOING, &asked, error);
+    int rc = confirm(&asked, error);
+    if (rc != 0)
+        return rc;
     json_t *result = json_pack("{s:s, s:{}}", "model", client->model, "labels");
     asked.body = json_pack("{s:i}", "limit", PART);
-    int rc = asked.body != NULL ? nb_call_open(&client->daemon, &asked.call, error)
-                                : nb_error_no_memory(error);
+    rc = asked.body != NULL ? nb_call_open(&client->daemon, &asked.call, error)
+                            : nb_error_no_memory(error);
     if (rc == 0)
         rc = ask_in_parts(&asked, result, error);
     if (rc == 0)
@@ -303,6 +340,8 @@ static int run_undo(struct nb_client *client, const void *user, char **arguments
 
 const struct nb_command NB_COMMAND_UNDO = {
     .name = "undo",
+    .model_from = 1,
+    .most = 1,
     NB_COMMAND_FLAGS(UNDO_FLAGS, UNDO_DEFAULTS),
     .patience = 300,
     .run = run_undo,

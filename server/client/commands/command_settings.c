@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label.h"
+#include "core/base/string.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
@@ -54,6 +56,8 @@ static int run_create(struct nb_client *client, const void *user, char **argumen
                  : 0;
     for (size_t i = 0; rc == 0 && i < options->settings.count; i++)
         rc = nb_settings_put(settings, options->settings.items[i], error);
+    if (rc == 0)
+        rc = nb_exchange_check_model(client, error);
     if (rc == 0)
         rc = nb_exchange_ask(&SENDING, &asked, &row, error);
     if (rc == NB_CONFLICT)
@@ -165,8 +169,6 @@ static const struct nb_table_column SETTINGS_COLUMNS[] = {
 
 /* ---- show ------------------------------------------------------------------------------------ */
 
-enum { WIDTH = 88 /* columns of a line of text */ };
-
 /* Gets the daemon's description of each setting, by name. *meanings is owned by the caller. */
 static int get_meanings(const struct nb_client *client, json_t **meanings, struct nb_error *error)
 {
@@ -179,18 +181,18 @@ static int get_meanings(const struct nb_client *client, json_t **meanings, struc
     return rc;
 }
 
-/* Prints words in lines of at most WIDTH columns; only a longer word makes a longer line. */
-static void print_wrapped(const char *text)
+static int no_setting(const json_t *settings, const char *name, struct nb_error *error)
 {
-    size_t column = 0;
-    while (*(text += strspn(text, " \n")) != '\0') {
-        size_t length = strcspn(text, " \n");
-        bool is_full = column > 0 && column + 1 + length > WIDTH;
-        (void)printf("%s%.*s", is_full ? "\n" : column > 0 ? " " : "", (int)length, text);
-        column = (is_full || column == 0 ? 0 : column + 1) + length;
-        text += length;
+    const char *near = NULL, *known;
+    json_t *value, *object = (json_t *)(uintptr_t)settings; /* its iterators only read it */
+    json_object_foreach(object, known, value)
+    {
+        if (nb_near_is(nb_string_of(name), nb_string_of(known)))
+            near = known;
     }
-    (void)putchar('\n');
+    return nb_error_set(
+        error, NB_NOT_FOUND, "there is no setting '%s'%s%s%s (bayesc show MODEL lists them)", name,
+        near != NULL ? ": did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
 static int explain(const json_t *settings, const json_t *meanings, const char *name,
@@ -198,17 +200,13 @@ static int explain(const json_t *settings, const json_t *meanings, const char *n
 {
     const json_t *value = json_object_get(settings, name), *row = json_object_get(meanings, name);
     if (value == NULL)
-        return nb_error_set(error, NB_NOT_FOUND,
-                            "there is no setting '%s' (bayesc show MODEL lists them)", name);
+        return no_setting(settings, name, error);
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
     char *usual = json_dumps(json_object_get(row, "x-default"), JSON_ENCODE_ANY | JSON_COMPACT);
     (void)printf("%s = %s\n", nb_shown(name).text, nb_shown(text != NULL ? text : "").text);
     if (usual != NULL)
         (void)printf("default of the preset text: %s\n", nb_shown(usual).text);
-    struct nb_buffer meaning = {0};
-    nb_terminal_safe(nb_answer_text(row, "description"), SIZE_MAX, &meaning);
-    print_wrapped(meaning.bytes != NULL ? meaning.bytes : "");
-    nb_buffer_deinit(&meaning);
+    nb_terminal_wrap(nb_answer_text(row, "description"), 0, 0, stdout);
     free(text);
     free(usual);
     return 0;
@@ -324,7 +322,7 @@ static void print_stats(const struct nb_exchange_input *asked, json_t *row)
     const struct stats_options *options = asked->options;
     const char *label;
     const json_t *listing;
-    nb_exchange_text("{model}: {#documents} documents, {#vocabulary} words\n\n", asked, row);
+    nb_exchange_text("{model}: {documents document}, {vocabulary word}\n\n", asked, row);
     nb_table_rows_print(NB_COLUMNS(LABEL_COLUMNS), json_object_get(row, "labels"));
     json_object_foreach(json_object_get(row, "telling"), label, listing)
     {

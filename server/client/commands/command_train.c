@@ -11,6 +11,7 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
+#include "server/client/commands/exchange.h"
 #include "server/client/commands/run.h"
 #include "server/http/call/path.h"
 
@@ -114,8 +115,8 @@ static void print_labels(const struct nb_client *client)
 static void print_summary(const struct nb_run *run, const struct tally *tally)
 {
     double seconds = nb_progress_seconds(&run->progress);
-    (void)printf("%s: %s documents", nb_shown(run->client->model).text,
-                 nb_figure_of(run->documents).text);
+    (void)printf("%s: %s", nb_shown(run->client->model).text,
+                 nb_counted(run->documents, "document").text);
     for (size_t i = 0; i < STATUSES; i++)
         print_count(tally->counts[i], STATUS_WORDS[i], i < 2);
     print_count(run->merged, "texts without an id merged with the same text", false);
@@ -130,10 +131,10 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
 static void tell_how_far(const struct nb_run *run)
 {
     bool has_total = run->total > 0;
-    nb_message("stopped after %s%s%s documents; run the same command again: it goes on from there, "
-               "because what is learned already is not learned twice",
-               nb_figure_of(run->documents).text, has_total ? " of " : "",
-               has_total ? nb_figure_of(run->total).text : "");
+    nb_message("stopped after %s%s%s; run the same command again: it goes on from there, because "
+               "what is learned already is not learned twice",
+               has_total ? nb_figure_of(run->documents).text : "", has_total ? " of " : "",
+               nb_counted(has_total ? run->total : run->documents, "document").text);
 }
 
 /* Returns whether the documents must be mixed. A stacked model learns from each document how far to
@@ -178,6 +179,8 @@ static int run_train(struct nb_client *client, const void *user, char **argument
     files.row_source = options->source;
     if (rc == 0 && options->is_unlabelled && options->files.label != NULL)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--label and --unlabelled exclude each other");
+    if (rc == 0 && !options->is_new_label)
+        rc = nb_exchange_check_model(client, error);
     if (rc == 0)
         rc = nb_run_documents(&run, arguments, count, error);
     if (rc != 0 && (run.documents > 0 || rc == NB_STOPPING))

@@ -87,9 +87,11 @@ static int print_row(const struct watch *w, const json_t *row, struct nb_error *
     const char *name = nb_answer_text(row, "message_id"), *time = nb_answer_text(row, "time");
     if (w->client->json)
         return nb_answer_print(row, error);
-    int printed = printf("%.10s %.8s  %-8s %.6f  %s", nb_shown(time).text,
+    const char *verdict = nb_answer_text(row, "verdict");
+    int printed = printf("%.10s %.8s  %s%-8s%s %.6f  %s", nb_shown(time).text,
                          strlen(time) > 11 ? nb_shown(time + 11).text : "",
-                         nb_shown(nb_answer_text(row, "verdict")).text,
+                         nb_colour(stdout, nb_colour_of(verdict)), nb_shown(verdict).text,
+                         nb_colour(stdout, NB_COLOUR_PLAIN),
                          json_number_value(json_object_get(row, "probability")),
                          nb_shown(*name != '\0' ? name : nb_answer_text(row, "id")).text);
     if (printed >= 0 && json_object_get(row, "subject") != NULL)

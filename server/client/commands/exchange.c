@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/http/call/path.h"
@@ -274,6 +275,32 @@ int nb_exchange_confirm(bool is_sure, const char *what, const char *done, struct
     (void)vsnprintf(question, sizeof question, format, arguments);
     va_end(arguments);
     return nb_ask("%s", question) ? 0 : nb_error_set(error, NB_INVALID, "nothing was %s", done);
+}
+
+int nb_exchange_check_model(const struct nb_client *client, struct nb_error *error)
+{
+    static const struct nb_exchange MODELS = {.method = "GET", .path = "/v1/models"};
+    const struct nb_exchange_input asked = {.client = client};
+    json_t *models = json_array(), *row = NULL;
+    const json_t *model, *near = NULL;
+    size_t i;
+    int rc = nb_ask_is_possible() ? nb_answer_get(client, "", &row, error) : 0;
+    if (rc == NB_NOT_FOUND)
+        rc = nb_exchange_all(&MODELS, &asked, "models", models, error);
+    json_array_foreach(models, i, model)
+    {
+        if (nb_label_difference_of(nb_string_of(client->model),
+                                   nb_string_of(nb_answer_text(model, "name"))) != NB_LABEL_OTHER)
+            near = model;
+    }
+    if (rc == 0 && near != NULL &&
+        !nb_ask("The model '%s' is new, and there is '%s' with %s. Is it meant?", client->model,
+                nb_answer_text(near, "name"),
+                nb_counted(nb_answer_number(near, "documents"), "document").text))
+        rc = nb_error_set(error, NB_INVALID, "the model '%s' was not made", client->model);
+    json_decref(models);
+    json_decref(row);
+    return rc;
 }
 
 /* ---- the reply ------------------------------------------------------------------------------- */

@@ -91,6 +91,11 @@ int nb_exchange_all(const struct nb_exchange *exchange, const struct nb_exchange
 int nb_exchange_confirm(bool is_sure, const char *what, const char *done, struct nb_error *error,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Asks the person at a terminal whether a model is to be made, if the client's model does not exist
+ * but one with nearly the same name does. Returns 0, NB_INVALID when the answer is no, or a code of
+ * nb_call_make. */
+int nb_exchange_check_model(const struct nb_client *client, struct nb_error *error);
+
 /* Prints a text on standard output. Replaces "{model}" by the model, "{0}" to "{9}" by an argument,
  * "{a.b}" by the text b in the member a of the reply, "{#a.b}" by a count with commas, and "{a.b
  * document}" by a count with this noun (nb_counted). Prints a line that begins with "{?a.b}" only

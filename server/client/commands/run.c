@@ -64,19 +64,19 @@ static int judge(const struct nb_new_label *check, struct nb_string label, const
                  bool looks_same, const char *name, struct nb_error *error)
 {
     struct nb_figure documents =
-        nb_figure_of(nb_answer_number(json_object_get(check->known, old), "documents"));
+        nb_counted(nb_answer_number(json_object_get(check->known, old), "documents"), "document");
     if (nb_ask_is_possible() &&
-        nb_ask("The label '%.*s' is new, and there is '%s' with %s documents. Is it meant?",
+        nb_ask("The label '%.*s' is new, and there is '%s' with %s. Is it meant?",
                (int)label.length, label.bytes, old, documents.text))
         return 0;
     if (!nb_ask_is_possible() && !looks_same && check->documents < NEW_LABEL_DOCUMENTS)
         return 0;
-    return nb_error_set(
-        error, NB_INVALID,
-        "%s: the label '%.*s' is new, and there is '%s' with %s documents%s: correct "
-        "it, or use --new-label if it is meant",
-        name, (int)label.length, label.bytes, old, documents.text,
-        looks_same ? ", which differs in case or in characters that are not seen" : "");
+    return nb_error_set(error, NB_INVALID,
+                        "%s: the label '%.*s' is new, and there is '%s' with %s%s: correct "
+                        "it, or use --new-label if it is meant",
+                        name, (int)label.length, label.bytes, old, documents.text,
+                        looks_same ? ", which differs in case or in characters that are not seen"
+                                   : "");
 }
 
 /* Checks a label that is to be learned. The first call asks the daemon for the labels of the
@@ -193,7 +193,7 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
  * document is sent a signal ends the program as usual. */
 static void catch_interrupts(const struct nb_run *run)
 {
-    if (run->is_counted)
+    if (run->is_counted && !run->reads_terminal)
         nb_interrupt_catch(true);
 }
 
@@ -329,7 +329,10 @@ int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struc
     const struct nb_files_options *given = run->files;
     struct nb_files_options options = *given;
     json_t *fields = NULL;
-    if (count == 0 && isatty(STDIN_FILENO))
+    for (size_t i = 0; i < count; i++)
+        run->reads_terminal = run->reads_terminal || strcmp(paths[i], "-") == 0;
+    run->reads_terminal = (run->reads_terminal || count == 0) && isatty(STDIN_FILENO);
+    if (run->reads_terminal)
         nb_message("no PATH is given: type or paste a document, and end it with Ctrl-D");
     int rc = get_fields(run, &fields, error);
     options.fields = fields;

@@ -42,6 +42,7 @@ struct nb_run {
     void *user;
 
     /* Set by the run. */
+    bool reads_terminal; /* documents are typed: Ctrl-C ends the program at once */
     struct nb_pipeline *pipeline;
     struct nb_new_label labels;
     struct nb_progress progress;

@@ -50,6 +50,22 @@ START_TEST(a_long_sentence_is_cut_between_characters)
 }
 END_TEST
 
+START_TEST(a_long_sentence_ends_with_a_whole_word)
+{
+    char text[2 * NB_ERROR_TEXT] = "";
+    struct nb_error error;
+    for (size_t first = 1; first < 10; first++) {
+        memset(text, 'x', first);
+        for (size_t i = first; i + 8 < sizeof text; i += 7)
+            memcpy(text + i, " seven.", 8);
+        nb_error_set(&error, NB_INVALID, "%s", text);
+        size_t length = strlen(error.text);
+        ck_assert_uint_gt(length, NB_ERROR_TEXT - 12);
+        ck_assert_str_eq(error.text + length - 11, " seven. ...");
+    }
+}
+END_TEST
+
 START_TEST(errno_values_have_codes)
 {
     static const struct {
@@ -461,6 +477,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, an_error_is_its_code_and_a_sentence);
     tcase_add_test(all, a_long_sentence_is_cut_between_characters);
+    tcase_add_test(all, a_long_sentence_ends_with_a_whole_word);
     tcase_add_test(all, errno_values_have_codes);
     tcase_add_test(all, a_buffer_grows_and_keeps);
     tcase_add_test(all, printing_appends);
