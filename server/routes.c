@@ -133,6 +133,7 @@ static const struct nb_route ROUTES[] = {
     LONG("GET", "/v1/models/{model}/history/{id}", TRAIN, NONE, EXPLAIN_QUERY,
          nb_route_history_verdict),
     LONG("GET", "/v1/models/{model}/next", TRAIN, NONE, NEXT_QUERY, nb_route_next),
+    LONG("GET", "/v1/models/{model}/suspects", TRAIN, NONE, PAGE_QUERY, nb_route_suspects),
     LONG("GET", "/v1/models/{model}/export", ADMIN, NONE, NO_QUERY, nb_route_export),
     {.method = "PUT",
      .pattern = "/v1/models/{model}/import",

@@ -169,6 +169,11 @@ int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t li
 bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
                      struct nb_drift_figures *figures);
 
+/* Sets *count to the number of documents whose labels were probably wrong when nb_engine_suspects
+ * (core/jobs/suspects/suspects.h) was last called since the model was loaded. Returns false if it
+ * was not, or if there is no such model. */
+bool nb_engine_suspected(struct nb_engine *engine, struct nb_string model, uint64_t *count);
+
 /* Returns a number that distinguishes the model from earlier and later models of its name: no two
  * models of a store have the same identity. 0: there is no such model. */
 uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string model);

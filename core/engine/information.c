@@ -340,6 +340,17 @@ static int list_names(struct nb_engine *engine, bool (*wanted)(struct nb_live *l
     return names != NULL ? 0 : NB_NO_MEMORY;
 }
 
+bool nb_engine_suspected(struct nb_engine *engine, struct nb_string model, uint64_t *count)
+{
+    struct nb_live *live;
+    if (nb_registry_find(engine, model, false, &live, NULL) != 0)
+        return false;
+    uint64_t suspected = atomic_load(&live->suspected);
+    nb_registry_release(engine, &live);
+    *count = suspected - (suspected > 0);
+    return suspected > 0;
+}
+
 bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
                      struct nb_drift_figures *figures)
 {

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/base/pack.h"
 #include "core/ledger/entries/current_entries.h"
@@ -193,12 +194,22 @@ static void note_current(struct nb_live *live, const struct nb_change *change, u
         nb_current_entries_free(&live->current);
 }
 
+static bool is_same(const struct nb_delta *delta)
+{
+    const struct nb_rows *add = &delta->add, *take = &delta->take;
+    return delta->add_label == delta->take_label && add->size == take->size &&
+           (add->size == 0 ||
+            memcmp(add->counts, take->counts, add->size * sizeof *add->counts) == 0);
+}
+
 static int teach(struct nb_live *live, const struct nb_change *change, const struct nb_delta *delta,
                  const struct nb_applying *how)
 {
     bool is_learned = delta->add_label != UINT32_MAX;
     if (!is_learned && delta->take_label == UINT32_MAX)
         return 0; /* the document had no label and has none */
+    if (is_same(delta))
+        return 0; /* its label was confirmed, or the confirmation is taken back */
     struct nb_lesson lesson = {.view = how->view,
                                .label = change->label,
                                .taken = delta->take_label,

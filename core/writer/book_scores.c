@@ -161,6 +161,7 @@ static int score_without(struct nb_book_scores *s)
     assert(s->said.size == s->label_count && s->count < s->size);
     memcpy(s->scores + s->count * s->label_count, s->said.log_scores,
            s->label_count * sizeof *s->scores);
+    s->numbers[s->count] = s->entry.number; /* count < next: its own number, or an older place */
     s->truths[s->count++] = place;
     return 0;
 }

@@ -19,7 +19,9 @@ struct nb_book_scores {
     struct nb_live *live;           /* borrowed: loaded, and referenced by the caller */
     struct nb_published *published; /* referenced: its formulas score */
     struct nb_scorer *scorer;       /* owned */
-    uint64_t *numbers;              /* owned; entry numbers of the sample, ascending */
+    /* Owned; entry numbers of the sample, ascending: first the `count` that were scored; from
+     * `next` on those that are left. */
+    uint64_t *numbers;
     uint32_t size, next;
     uint32_t label_count;
     uint32_t *labels; /* owned; labels with documents, in the order of their names */

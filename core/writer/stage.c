@@ -229,6 +229,7 @@ static int restore(struct nb_stage *s, struct nb_error *error)
                                .source = back->source,
                                .label = back->label,
                                .truncated = back->truncated,
+                               .is_reviewed = back->is_reviewed,
                                .tokens = back->tokens,
                                .replaced = old->number,
                                .first = is_labelled_again ? nb_stage_first_of(&s->memory->restored)

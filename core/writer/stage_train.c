@@ -330,6 +330,17 @@ static int score_train(struct nb_stage *s, bool found, struct nb_error *error)
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring a document before it is learned failed");
 }
 
+/* Whether somebody who has looked at the document gives its label, and has not confirmed the same
+ * label before. A label that a task gives names the entry. */
+static bool is_reviewed(const struct nb_stage *s)
+{
+    const struct nb_submitted *change = s->change;
+    bool is_given = (change->is_label || change->is_recalled) && change->labelled == 0 &&
+                    change->label_number != NB_NO_LABEL;
+    return is_given &&
+           !(change->receipt.status == NB_UNCHANGED && s->memory->old.change.is_reviewed);
+}
+
 int nb_stage_train(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_submitted *submitted = s->change;
@@ -345,7 +356,8 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
         rc = stage_have_near_duplicates(s, error);
     if (rc == 0 && s->live->near_duplicate_list != NULL)
         rc = stage_check_near_duplicates(s, found, &signature, error);
-    if (rc != 0 || submitted->receipt.status == NB_UNCHANGED ||
+    bool is_review = is_reviewed(s);
+    if (rc != 0 || (submitted->receipt.status == NB_UNCHANGED && !is_review) ||
         submitted->receipt.status == NB_NEAR_DUPLICATE)
         return rc;
     submitted->delta.add_label = nb_delta_label(submitted->label_number);
@@ -363,6 +375,7 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
         .label_name =
             s->new_label ? nb_buffer_string(&submitted->label) : (struct nb_string){"", 0},
         .truncated = submitted->truncated,
+        .is_reviewed = is_review,
         .tokens = submitted->positions,
         .replaced = found ? old->number : 0,
         .first = found && !nb_stage_is_first_label(s) ? nb_stage_first_of(old) : 0,

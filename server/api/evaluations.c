@@ -2,6 +2,7 @@
 #include "server/api/evaluations.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -280,6 +281,20 @@ static int print_drift(const struct nb_evaluations *e, struct nb_buffer *out)
     return rc;
 }
 
+static int print_suspects(const struct nb_evaluations *e, struct nb_buffer *out)
+{
+    uint64_t count;
+    int rc =
+        nb_buffer_puts(out, "# HELP bayesd_model_suspects Documents whose labels were probably "
+                            "wrong when the suspects of the model were last asked for.\n"
+                            "# TYPE bayesd_model_suspects gauge\n");
+    for (size_t i = 0; rc == 0 && i < e->model_count; i++)
+        if (nb_engine_suspected(e->engine, nb_string_of(e->models[i].name), &count))
+            rc = nb_buffer_printf(out, "bayesd_model_suspects{model=\"%s\"} %" PRIu64 "\n",
+                                  e->models[i].name, count);
+    return rc;
+}
+
 int nb_evaluations_metrics(struct nb_evaluations *e, struct nb_buffer *out)
 {
     uint64_t start = nb_clock_monotonic();
@@ -293,6 +308,8 @@ int nb_evaluations_metrics(struct nb_evaluations *e, struct nb_buffer *out)
         rc = print(e, out);
     if (rc == 0)
         rc = print_drift(e, out);
+    if (rc == 0)
+        rc = print_suspects(e, out);
     pthread_mutex_unlock(&e->models_lock);
     return rc;
 }

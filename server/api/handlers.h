@@ -48,6 +48,9 @@ nb_handler nb_route_history_verdict; /* one kept verdict with its explanation */
 nb_handler nb_route_next;            /* the documents whose labels would teach most */
 nb_handler nb_route_label_document, nb_route_forget_document;
 
+/* suspects_route.c: documents whose labels are probably wrong. */
+nb_handler nb_route_suspects;
+
 /* unlabelled_route.c: documents without a label. */
 nb_handler nb_route_em;       /* what EM found */
 nb_handler nb_route_start_em; /* runs EM first */

@@ -211,7 +211,7 @@ static int dump_records_document(struct nb_dump_records *records, const json_t *
                                  struct nb_dump_document *document, struct nb_error *error)
 {
     struct nb_dump_records *r = records;
-    enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SOURCE, SCORE, MEMBERS };
+    enum { ID, LABEL, LEARNED, TOKENS, ROWS, COUNTS, SOURCE, SCORE, REVIEWED, MEMBERS };
     static const struct nb_json_member members[MEMBERS] = {
         [ID] = {"id", NB_TYPE_STRING, true},
         [LABEL] = {"label", NB_TYPE_COUNT | NB_TYPE_NULL, true},
@@ -221,6 +221,7 @@ static int dump_records_document(struct nb_dump_records *records, const json_t *
         [COUNTS] = {"counts", NB_TYPE_ARRAY, true},
         [SOURCE] = {"source", NB_TYPE_STRING, false},
         [SCORE] = {"score", NB_TYPE_STRING, false},
+        [REVIEWED] = {"reviewed", NB_TYPE_BOOLEAN, false},
     };
     const json_t *values[MEMBERS];
     int64_t label = NB_DUMP_NO_LABEL, tokens = 0;
@@ -244,6 +245,7 @@ static int dump_records_document(struct nb_dump_records *records, const json_t *
         values[SOURCE] != NULL ? nb_json_text(values[SOURCE]) : (struct nb_string){"", 0};
     document->label = (uint32_t)label;
     document->tokens = (uint64_t)tokens;
+    document->is_reviewed = values[REVIEWED] != NULL && json_is_true(values[REVIEWED]);
     document->score = (struct nb_string){r->score.bytes, r->score.length};
     r->documents++;
     return 0;

@@ -129,6 +129,8 @@ int nb_json_dump_document(struct nb_buffer *out, const struct nb_dump_document *
     if (document->source.length > 0) {
         nb_emit_member_string(&e, "source", document->source);
     }
+    if (document->is_reviewed)
+        nb_emit_member_bool(&e, "reviewed", true);
     int rc = emit_opaque(&e, "score", document->score);
     nb_emit_raw(&e, "}}\n");
     int end = nb_emit_end(&e);

@@ -65,6 +65,7 @@ int nb_dump_write_document(const struct nb_dump_document *d, struct nb_buffer *o
         nb_pack_varint(&w, d->counts[i]);
     }
     nb_pack_string(&w, d->score);
+    nb_pack_u8(&w, d->is_reviewed);
     return write_record(&w, out);
 }
 
@@ -186,6 +187,7 @@ static int read_document(struct nb_unpacker *u, const struct nb_dump_sink *sink,
     d.rows = rows;
     d.counts = counts;
     d.score = nb_unpack_string(u);
+    d.is_reviewed = nb_unpack_u8(u) != 0;
     if (rc == 0)
         rc = finish(u, error);
     if (rc == 0)

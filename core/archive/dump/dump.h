@@ -43,6 +43,7 @@ struct nb_dump_document {
     const uint32_t *counts;
     size_t size;
     struct nb_string score; /* score before it was learned, stored form; length 0: none */
+    bool is_reviewed;       /* nb_change.is_reviewed */
 };
 /* Totals at the end of a dump. A reader compares them with what it has read, to detect a truncated
  * or damaged dump. */
@@ -69,7 +70,7 @@ struct nb_dump_sink {
  *     words      first_row, count, a byte that says whether there are texts; each id (8 bytes);
  *                each text (a string)
  *     document   id (a string), label, learned (8 bytes), source (a string), tokens, size; each row
- *                and its count; score (a string)
+ *                and its count; score (a string), is_reviewed (a byte)
  *     end        documents, features, occurrences
  *
  * Numbers are varints unless noted otherwise. */

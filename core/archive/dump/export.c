@@ -329,6 +329,7 @@ static int dump_document(struct nb_export *e, const struct nb_entry *entry, stru
                                         .rows = e->row_list,
                                         .counts = e->count_list,
                                         .size = e->bag.size,
+                                        .is_reviewed = c->is_reviewed,
                                         .score = c->label == NB_NO_LABEL ? (struct nb_string){"", 0}
                                                                          : c->score};
     static_assert((int)NB_DUMP_NO_LABEL == (int)NB_NO_LABEL, "a dump's numbers are the ledger's");

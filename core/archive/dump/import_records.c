@@ -355,6 +355,7 @@ int nb_import_document(struct nb_import *import, const struct nb_dump_document *
                                .label = document->label,
                                .time = document->learned,
                                .tokens = document->tokens,
+                               .is_reviewed = document->is_reviewed,
                                .score = document->score,
                                .bag = nb_buffer_string(&import->bag)};
     rc = collect_document(import, &change, document->source, error);

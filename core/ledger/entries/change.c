@@ -13,7 +13,8 @@ enum {
     FLAG_REPLACED = 8,
     FLAG_SCORE = 16,
     FLAG_NEW_ROWS = 32,
-    FLAGS_ALL = 63,
+    FLAG_REVIEWED = 64,
+    FLAGS_ALL = 127,
 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -23,7 +24,13 @@ static unsigned flags_of(const struct nb_change *c)
     return (c->truncated ? FLAG_TRUNCATED : 0u) |
            (c->label_name.length > 0 ? FLAG_LABEL_NAME : 0u) |
            (c->new_count > 0 ? FLAG_FEATURES : 0u) | (c->replaced != 0 ? FLAG_REPLACED : 0u) |
-           (c->score.length > 0 ? FLAG_SCORE : 0u) | (c->new_rows.length > 0 ? FLAG_NEW_ROWS : 0u);
+           (c->score.length > 0 ? FLAG_SCORE : 0u) | (c->new_rows.length > 0 ? FLAG_NEW_ROWS : 0u) |
+           (c->is_reviewed ? FLAG_REVIEWED : 0u);
+}
+
+static uint8_t format_of(const struct nb_change *c)
+{
+    return c->is_reviewed ? 3 : c->new_rows.length > 0 ? 2 : 1;
 }
 
 static void write_features(const struct nb_change *c, struct nb_packer *w)
@@ -83,7 +90,7 @@ int nb_change_write(const struct nb_change *change, struct nb_buffer *out)
     assert(change->label <= NB_NO_LABEL);
     assert(change->replaced != 0 || change->first == 0);
     assert(change->new_rows.length == 0 || change->new_count > 0);
-    nb_pack_u8(&w, change->new_rows.length > 0 ? 2 : 1);
+    nb_pack_u8(&w, format_of(change));
     nb_pack_u8(&w, (uint8_t)change->kind);
     nb_pack_varint(&w, change->model);
     nb_pack_varint(&w, (uint64_t)change->time);
@@ -130,6 +137,7 @@ static void read_document(struct nb_change *c, unsigned format, struct nb_unpack
     unsigned flags = nb_unpack_u8(r);
     bool has_new_rows = (flags & FLAG_NEW_ROWS) != 0;
     c->truncated = (flags & FLAG_TRUNCATED) != 0;
+    c->is_reviewed = (flags & FLAG_REVIEWED) != 0;
     c->label = (uint32_t)nb_unpack_bounded(r, NB_NO_LABEL);
     if (flags & FLAG_LABEL_NAME)
         c->label_name = nb_unpack_string(r);
@@ -148,7 +156,9 @@ static void read_document(struct nb_change *c, unsigned format, struct nb_unpack
     if (flags & FLAG_FEATURES)
         read_features(c, flags, r);
     c->bag = nb_unpack_bytes(r, (size_t)(r->end - r->at));
-    if (flags > FLAGS_ALL || has_new_rows != (format == 2) ||
+    if (flags > FLAGS_ALL || c->is_reviewed != (format == 3) ||
+        (format < 3 && has_new_rows != (format == 2)) ||
+        (c->is_reviewed && c->kind != NB_CHANGE_TRAIN) ||
         (has_new_rows && c->new_rows.length == 0) ||
         (c->kind != NB_CHANGE_FEATURES && c->id.length == 0))
         r->failed = true;

@@ -20,7 +20,8 @@
  * TRAIN, UNTRAIN and FEATURES go on with
  *
  *     1 byte   flags, a sum: 1 truncated, 2 label_name follows, 4 new features follow,
- *              8 replaced and first follow, 16 a score follows, 32 new_rows follow (format 2)
+ *              8 replaced and first follow, 16 a score follows, 32 new_rows follow (format 2),
+ *              64 reviewed (format 3)
  *     varint   label, at most NB_NO_LABEL
  *     string   label_name     with flag 2
  *     string   id             not in FEATURES; not empty
@@ -64,9 +65,9 @@
 #include "core/ledger/coding/bag_coding.h"
 #include "core/ledger/coding/rows_coding.h"
 
-/* Raised when the stored form changes. Changes with `new_rows` are written in format 2, all others
- * in format 1, as before. */
-enum { NB_CHANGE_FORMAT = 2 };
+/* Raised when the stored form changes. Changes that are reviewed are written in format 3, others
+ * with `new_rows` in format 2, all others in format 1, as before. */
+enum { NB_CHANGE_FORMAT = 3 };
 
 /* Stored: never renumber, only append. */
 enum nb_change_kind {
@@ -114,6 +115,8 @@ struct nb_change {
     struct nb_string id;
     uint32_t label;    /* label of the document; of a forgotten document, the label that it had */
     bool truncated;    /* a limit of the tokenizer cut the document */
+    bool is_reviewed;  /* TRAIN: somebody has looked at the document and given the label by its id;
+                          it may repeat the label and the bag of the entry that it supersedes */
     uint64_t replaced; /* number of the entry that this one supersedes; 0: none */
     uint64_t first;  /* number of the entry that first learned the document: its place in the order
                         of arrival; 0: this entry. An unlabelled document arrives when it gets its

@@ -220,6 +220,23 @@ static const struct golden goldens[] = {
      "02"
      "0101"
      "020a04"},
+    {"reviewed",
+     {.kind = NB_CHANGE_TRAIN,
+      .model = 1,
+      .is_reviewed = true,
+      .id = S("x"),
+      .label = 2,
+      .tokens = 3,
+      .replaced = 4},
+     "0301"
+     "01"
+     "00"
+     "00"
+     "48"
+     "02"
+     "0178"
+     "03"
+     "0400"},
     {"undo",
      {.kind = NB_CHANGE_UNDO, .model = 1, .source = S("me"), .settings = S("w"), .other = 300},
      "010c"
@@ -250,9 +267,10 @@ static void expect_same(const struct nb_change *got, const struct nb_change *wan
 {
     ck_assert_msg(got->kind == want->kind && got->model == want->model && got->time == want->time &&
                       got->label == want->label && got->truncated == want->truncated &&
-                      got->replaced == want->replaced && got->first == want->first &&
-                      got->tokens == want->tokens && got->first_row == want->first_row &&
-                      got->new_count == want->new_count && got->other == want->other,
+                      got->is_reviewed == want->is_reviewed && got->replaced == want->replaced &&
+                      got->first == want->first && got->tokens == want->tokens &&
+                      got->first_row == want->first_row && got->new_count == want->new_count &&
+                      got->other == want->other,
                   "%s", name);
     expect_string(got->source, want->source, name);
     expect_string(got->id, want->id, name);
@@ -354,14 +372,17 @@ START_TEST(impossible_values_are_found)
     } cases[] = {
         {"kind 0", S("\x01\x00\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"format 0", S("\x00\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
-        {"a later format", S("\x03\x01\x01"), NB_VERSION},
+        {"a later format", S("\x04\x01\x01"), NB_VERSION},
         {"a later kind", S("\x01\x0d\x01"), NB_VERSION},
         {"no id", S("\x01\x01\x01\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
-        {"unknown flags", S("\x01\x01\x01\x00\x00\x40\x00\x01x\x00"), NB_CORRUPT},
+        {"unknown flags", S("\x01\x01\x01\x00\x00\x80\x00\x01x\x00"), NB_CORRUPT},
         {"new rows in format 1", S("\x01\x03\x01\x00\x00\x24\x00\x00\x01\x00\x01\x00"), NB_CORRUPT},
         {"format 2 without new rows", S("\x02\x03\x01\x00\x00\x04\x00\x00\x01\x00"), NB_CORRUPT},
         {"no new rows after all", S("\x02\x03\x01\x00\x00\x24\x00\x00\x01\x00\x00"), NB_CORRUPT},
         {"format 2 of another kind", S("\x02\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
+        {"reviewed in format 1", S("\x01\x01\x01\x00\x00\x40\x00\x01x\x00"), NB_CORRUPT},
+        {"format 3, not reviewed", S("\x03\x01\x01\x00\x00\x00\x00\x01x\x00"), NB_CORRUPT},
+        {"reviewed and forgotten", S("\x03\x02\x01\x00\x00\x40\x00\x01x\x00"), NB_CORRUPT},
         {"a label above all", S("\x01\x01\x01\x00\x00\x00\x80\x80\x04\x01x\x00"), NB_CORRUPT},
         {"no new features after all", S("\x01\x03\x01\x00\x00\x04\x00\x00\x00\x00"), NB_CORRUPT},
         {"a model above 32 bits", S("\x01\x06\x80\x80\x80\x80\x10\x00\x00\x00\x00\x00\x00\x00"),
