@@ -43,17 +43,18 @@ static void count(struct nb_queue *q, unsigned which, int sign, struct amount so
     pthread_mutex_unlock(&q->lock);
 }
 
-struct counting {
-    struct amount waiting;
-    uint64_t last; /* number of the last entry */
+/* The entries of one stream. */
+struct line {
+    struct nb_queue *queue;
+    unsigned which;
 };
 
 static int count_entry(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    struct counting *c = user;
-    c->waiting.entries++;
-    c->waiting.bytes += one->message.length;
-    c->last = one->position;
+    const struct line *line = user;
+    struct nb_queue *q = line->queue;
+    count(q, line->which, 1, (struct amount){1, one->message.length});
+    q->next = one->position < q->next ? q->next : one->position + 1;
     return one->id.length < NB_MESSAGE_ID_MOST
                ? 0
                : nb_error_set(error, NB_CORRUPT, "a change that was queued does not read back");
@@ -71,12 +72,8 @@ int nb_queue_new(struct nb_engine *engine, const struct nb_queue_limits *limits,
     q->next = 1;
     pthread_mutex_init(&q->lock, NULL);
     int rc = 0;
-    for (unsigned i = 0; rc == 0 && i < engine->settings.streams; i++) {
-        struct counting c = {.last = 0};
-        rc = nb_message_scan(engine, NB_KEPT_QUEUE, i, 0, count_entry, &c, error);
-        count(q, i, 1, c.waiting);
-        q->next = c.last < q->next ? q->next : c.last + 1;
-    }
+    for (unsigned i = 0; rc == 0 && i < engine->settings.streams; i++)
+        rc = nb_message_scan(engine, NB_KEPT_QUEUE, i, 0, count_entry, &(struct line){q, i}, error);
     q->is_used = limits->entries + q->all.entries > 0;
     if (rc != 0)
         nb_queue_free(&q);
@@ -262,23 +259,19 @@ size_t nb_queue_take(struct nb_queue *q, unsigned which, size_t most, size_t byt
     return t.taken.entries;
 }
 
-struct dropping {
-    struct nb_queue *queue;
-    unsigned which;
-};
-
 static int drop(struct nb_engine *engine, struct nb_view *view, void *argument,
                 struct nb_error *error)
 {
-    const struct dropping *d = argument;
+    const struct line *line = argument;
     (void)engine;
-    return nb_message_drop(view, NB_KEPT_QUEUE, d->which, d->queue->taken[d->which].entries, error);
+    return nb_message_drop(view, NB_KEPT_QUEUE, line->which,
+                           line->queue->taken[line->which].entries, error);
 }
 
 void nb_queue_drop(struct nb_queue *q, unsigned which)
 {
-    struct dropping d = {q, which};
-    if (nb_writer_transact(q->engine, 0, drop, &d, NULL) == 0)
+    struct line line = {q, which};
+    if (nb_writer_transact(q->engine, 0, drop, &line, NULL) == 0)
         count(q, which, -1, q->taken[which]);
 }
 
