@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "core/base/pack.h"
 #include "core/ledger/entries/current_entries.h"
@@ -194,6 +195,7 @@ static void note_current(struct nb_live *live, const struct nb_change *change, u
         nb_current_entries_free(&live->current);
 }
 
+/* Whether the label was confirmed, or the confirmation is taken back. */
 static bool is_same(const struct nb_delta *delta)
 {
     const struct nb_rows *add = &delta->add, *take = &delta->take;
@@ -202,21 +204,26 @@ static bool is_same(const struct nb_delta *delta)
             memcmp(add->counts, take->counts, add->size * sizeof *add->counts) == 0);
 }
 
-static int teach(struct nb_live *live, const struct nb_change *change, const struct nb_delta *delta,
-                 const struct nb_applying *how)
+/* Describes the change for the learner. Returns whether it teaches: not a document that had no
+ * label and has none, nor one that stays as it was. */
+static bool lesson_of(const struct nb_change *change, const struct nb_delta *delta,
+                      const struct nb_applying *how, struct nb_lesson *lesson)
 {
     bool is_learned = delta->add_label != UINT32_MAX;
-    if (!is_learned && delta->take_label == UINT32_MAX)
-        return 0; /* the document had no label and has none */
-    if (is_same(delta))
-        return 0; /* its label was confirmed, or the confirmation is taken back */
-    struct nb_lesson lesson = {.view = how->view,
-                               .label = change->label,
-                               .taken = delta->take_label,
-                               .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
-                                          nb_string_equals(change->source, NB_SOURCE_AGEING),
-                               .rows = is_learned ? &delta->add : NULL};
-    return nb_learner_teach(how->learner, live, &lesson);
+    uint64_t document = how->learner == NULL ? 0 : XXH3_64bits(change->id.bytes, change->id.length);
+    *lesson = (struct nb_lesson){.view = how->view,
+                                 .label = change->label,
+                                 .taken = delta->take_label,
+                                 .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
+                                            nb_string_equals(change->source, NB_SOURCE_AGEING),
+                                 .rows = is_learned ? &delta->add : NULL,
+                                 .old = &delta->take,
+                                 .weight = nb_stored_score_weight(change->score, is_learned),
+                                 .weight_before = nb_stored_score_weight(change->score, 1),
+                                 .document = document == 0 ? 1 : document,
+                                 .is_replay = how->is_replay};
+    return how->learner != NULL && (is_learned || delta->take_label != UINT32_MAX) &&
+           !is_same(delta);
 }
 
 static int apply_document(struct nb_live *live, const struct nb_change *change,
@@ -225,6 +232,7 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
 {
     assert(delta != NULL);
     size_t ignored;
+    struct nb_lesson lesson;
     if (!label_is_known(live, delta->add_label) || !label_is_known(live, delta->take_label))
         return damaged(error, "an entry's label is unknown");
     leave_out(&delta->add, how);
@@ -235,13 +243,16 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
     if (touch(live, delta) != 0)
         return nb_error_no_memory(error);
     struct nb_model_change counts = counts_of(delta);
-    int rc = how->marks != NULL
+    bool teaches = lesson_of(change, delta, how, &lesson);
+    int rc = teaches ? nb_learner_take_back(how->learner, live, &lesson) : 0;
+    if (rc == 0)
+        rc = how->marks != NULL
                  ? replay_counts(live, delta)
                  : nb_model_change(live->counts, &counts, fresh == NULL ? &ignored : fresh);
     if (rc == 0 && how->marks == NULL)
         note_current(live, change, how->number);
-    if (rc == 0 && how->learner != NULL) {
-        rc = teach(live, change, delta, how);
+    if (rc == 0 && teaches) {
+        rc = nb_learner_teach(how->learner, live, &lesson);
         if (rc != 0 && nb_apply_undo(live, change, delta) == 0)
             nb_current_entries_free(&live->current);
     }
@@ -433,8 +444,11 @@ int nb_replay_entry(struct nb_replay *replay, const struct nb_entry *entry, stru
 {
     static const uint64_t no_marks[1];
     struct nb_replay *r = replay;
-    struct nb_applying how = {
-        .view = r->view, .marks = r->marks, .mark_count = r->mark_count, .number = entry->number};
+    struct nb_applying how = {.view = r->view,
+                              .marks = r->marks,
+                              .mark_count = r->mark_count,
+                              .number = entry->number,
+                              .is_replay = true};
     if (r->is_behind && how.marks == NULL)
         how.marks = no_marks;
     assert(!r->is_behind || r->learner == NULL);

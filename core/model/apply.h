@@ -45,6 +45,7 @@ struct nb_applying {
     size_t mark_count;
     uint64_t number; /* number of the entry */
     bool are_found;  /* the added rows were found by their features, so they have features */
+    bool is_replay;  /* the change will not be taken back alone */
 };
 
 /* Applies a change to the counts, after nb_apply_new has made its labels and rows. Only changes of

@@ -22,6 +22,8 @@ struct nb_learner {
     size_t room, rows_room;
     double not_taught; /* 1 - weight of the last document that was learned */
     bool ready;        /* `inputs` belong to the document that is learned next */
+    uint32_t before;   /* label under which the weights had learned it; NB_STACK_NO_LABEL: none */
+    bool is_restored;  /* the change ends here: the weights are as before the one it takes back */
     struct nb_drawn drawn;
     struct nb_refit_reader *reader; /* owned */
     unsigned slices;                /* slices of refits, since nb_learner_slices */
@@ -244,13 +246,84 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_random random =
-        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_LESSON);
+        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_LESSON, 0);
     int rc = nb_refit_list(live, lesson->view);
     if (rc != 0 || nb_current_entries_count(live->current) == 0)
         return rc;
     uint64_t number = nb_current_entries_draw(live->current, &random);
     rc = replay_to(l, live, lesson->view, number, live->published->weights);
     return rc != 0 ? rc : replay_to(l, live, lesson->view, number, nb_refit_weights(live));
+}
+
+/* ---- taking back ----------------------------------------------------------------------------- */
+
+static bool are_same(const struct nb_rows *a, const struct nb_rows *b)
+{
+    return a != NULL && a->size == b->size &&
+           (a->size == 0 || memcmp(a->counts, b->counts, a->size * sizeof *a->counts) == 0);
+}
+
+/* Takes back what a document taught under `label`, by the weights of today. The counts contain it
+ * under the label lesson->taken. */
+static int unlearn(struct nb_learner *l, const struct nb_live *live,
+                   struct nb_stack_weights *weights, const struct nb_lesson *lesson, uint32_t label,
+                   double weight)
+{
+    uint64_t others = nb_model_documents(live->counts, label) - (label == lesson->taken);
+    if (weights == NULL || !nb_order_teaches(others))
+        return 0;
+    nb_stack_inputs_twin(&l->inputs, weights, true);
+    int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, lesson->old->counts,
+                                     lesson->old->size, lesson->taken, &l->inputs);
+    return rc != 0 ? (rc == NB_CONFLICT ? 0 : rc)
+                   : nb_stack_unlearn(weights, &l->inputs, label, weight);
+}
+
+/* Restores the weights of before the last lesson, and drops a refit that began with it. */
+static int restore(struct nb_live *live)
+{
+    struct nb_stack_weights *weights = live->published->weights;
+    int rc = nb_stack_lesson_take_back(weights);
+    if (rc == 0 && !nb_order_is_refitting(nb_stack_weights_order(weights)))
+        nb_refit_drop(live);
+    return rc;
+}
+
+int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
+{
+    struct nb_stack_weights *weights = live->published->weights;
+    uint32_t before = lesson->taken, of_last;
+    bool is_same = are_same(lesson->rows, lesson->old), was_last = false;
+    bool is_ready = l->ready;
+    int rc = 0;
+    l->is_restored = false;
+    l->before = before;
+    if (!nb_published_is_stacked(live->published) || lesson->is_aged) {
+        nb_stack_lesson_forget(weights);
+        return 0;
+    }
+    if (before != NB_STACK_NO_LABEL && nb_stack_lesson_is_of(weights, lesson->document, &of_last)) {
+        rc = restore(live);
+        before = of_last;
+        was_last = true;
+    }
+    bool is_back = before != NB_STACK_NO_LABEL && is_same && before == lesson->label;
+    l->is_restored = was_last && (is_back || (before == NB_STACK_NO_LABEL && lesson->rows == NULL));
+    if (rc == 0 && is_same && !l->is_restored)
+        nb_stack_lesson_begin(weights, lesson->document, before, lesson->is_replay);
+    if (rc == 0 && before != NB_STACK_NO_LABEL && !l->is_restored) {
+        double weight = was_last ? lesson->weight_before : lesson->weight;
+        rc = unlearn(l, live, weights, lesson, before, weight);
+        if (rc == 0)
+            rc = unlearn(l, live, nb_refit_weights(live), lesson, before, weight);
+    }
+    if (l->is_restored || lesson->rows == NULL)
+        nb_stack_lesson_forget(weights);
+    else if (!is_same)
+        nb_stack_lesson_begin(weights, lesson->document, NB_STACK_NO_LABEL, lesson->is_replay);
+    l->before = before;
+    l->ready = is_ready && before == NB_STACK_NO_LABEL;
+    return rc;
 }
 
 /* ---- refits ---------------------------------------------------------------------------------- */
@@ -279,8 +352,8 @@ static bool starts_beside_another(const struct nb_model *counts, uint32_t label)
 static int note(const struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    bool is_taken = lesson->taken != NB_STACK_NO_LABEL;
-    bool is_moved = is_taken && (lesson->rows == NULL || lesson->taken != lesson->label);
+    bool is_taken = l->before != NB_STACK_NO_LABEL;
+    bool is_moved = is_taken && (lesson->rows == NULL || l->before != lesson->label);
     bool is_small = nb_order_is_small(nb_model_documents_all(live->counts));
     int rc = 0;
     if (lesson->is_aged)
@@ -291,7 +364,7 @@ static int note(const struct nb_learner *l, struct nb_live *live, const struct n
     if (rc == 0 && lesson->rows != NULL && starts_beside_another(live->counts, lesson->label))
         rc = nb_order_note_start(order);
     if (rc == 0 && is_moved)
-        rc = nb_order_note(order, lesson->taken, nb_model_documents(live->counts, lesson->taken),
+        rc = nb_order_note(order, l->before, nb_model_documents(live->counts, l->before),
                            is_small ? 1 : 0, true);
     return rc;
 }
@@ -321,6 +394,8 @@ int nb_learner_refit(struct nb_learner *l, struct nb_live *live, const struct nb
     if (!nb_published_is_stacked(live->published))
         return 0;
     if (part != NB_REFIT_SLICE)
+        nb_stack_lesson_forget(live->published->weights);
+    if (part != NB_REFIT_SLICE)
         rc = nb_refit_begin(live, view,
                             part == NB_REFIT_WHOLE ? NB_REFIT_ASKED : nb_refit_why(live));
     l->slices++;
@@ -343,13 +418,14 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
         nb_refit_drop(live);
         return nb_order_forget(order);
     }
-    int rc = lesson->rows != NULL ? step(l, live, lesson) : 0;
+    bool learns = lesson->rows != NULL && !l->is_restored;
+    int rc = learns ? step(l, live, lesson) : 0;
     l->ready = false;
-    if (rc == 0)
+    if (rc == 0 && !l->is_restored)
         rc = note(l, live, lesson);
     if (rc == 0)
         rc = nb_refit_note_missed(live);
-    if (rc == 0 && lesson->rows != NULL && nb_order_take_credit(order))
+    if (rc == 0 && learns && nb_order_take_credit(order))
         rc = replay_one(l, live, lesson);
     return rc != 0 ? rc : refit(l, live, lesson);
 }
@@ -448,6 +524,44 @@ int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer
     return w.code;
 }
 
+static int write_weight(double weight, struct nb_packer *w)
+{
+    nb_pack_varint(w, NB_LABELS_MOST);
+    nb_pack_double(w, weight);
+    return w->code;
+}
+
+int nb_stored_score_keep_weight(const struct nb_live *live, uint32_t label, uint32_t taken,
+                                struct nb_string old, struct nb_buffer *record)
+{
+    const struct nb_weights *order = nb_stack_weights_order(live->published->weights);
+    bool is_known = label < nb_model_label_count(live->counts);
+    uint64_t of_label = is_known ? nb_model_documents(live->counts, label) - (label == taken) : 0;
+    uint64_t documents = nb_model_documents_all(live->counts) - (taken != NB_STACK_NO_LABEL);
+    struct nb_packer w = {.out = record};
+    if (record->length == 0 || !nb_published_is_stacked(live->published))
+        return 0;
+    double before = nb_stored_score_weight(old, 0);
+    double weight = label == taken ? before : nb_order_weight(order, label, of_label, documents);
+    if (weight < 1 || before < 1)
+        (void)write_weight(weight, &w);
+    return before < 1 ? write_weight(before, &w) : w.code;
+}
+
+double nb_stored_score_weight(struct nb_string stored, unsigned nth)
+{
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    (void)nb_unpack_varint(&r);
+    (void)nb_unpack_double(&r);
+    while (r.at < r.end && !r.failed) {
+        bool is_weight = nb_unpack_varint(&r) == NB_LABELS_MOST;
+        double value = nb_unpack_double(&r);
+        if (is_weight && nth-- == 0)
+            return value > 0 && value <= 1 ? value : 1;
+    }
+    return 1;
+}
+
 static int make_room(struct nb_stored_score_lists *lists)
 {
     size_t room = nb_array_room(lists->room, lists->room + 1, sizeof *lists->probabilities);
@@ -468,7 +582,8 @@ int nb_stored_score_read(struct nb_string stored, struct nb_stored_score_lists *
         if (scored->size == lists->room && make_room(lists) != 0)
             return nb_error_no_memory(error);
         lists->labels[scored->size] = (uint32_t)nb_unpack_bounded(&r, NB_LABELS_MOST);
-        lists->probabilities[scored->size++] = nb_unpack_double(&r);
+        lists->probabilities[scored->size] = nb_unpack_double(&r);
+        scored->size += lists->labels[scored->size] != NB_LABELS_MOST; /* or it is a weight */
     }
     scored->labels = lists->labels;
     scored->probabilities = lists->probabilities;

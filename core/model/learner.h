@@ -5,9 +5,9 @@
  * owns the model's counts; a learner belongs to one thread.
  *
  * A document keeps the score of its first learning when it is relabelled or replaced later: by then
- * the counts contain it, and a new score would be too good. The stack then learns from its
- * leave-one-out inputs, as if the document had been removed first. When a document is forgotten its
- * score is removed, too; what the stack's weights learned from it remains.
+ * the counts contain it, and a new score would be too good. What it taught the stack is taken back,
+ * and then the stack learns from its leave-one-out inputs, as if the document had been removed
+ * first. When a document is forgotten its score is removed, too.
  */
 #ifndef NB_CORE_MODEL_LEARNER_H
 #define NB_CORE_MODEL_LEARNER_H
@@ -47,7 +47,17 @@ struct nb_lesson {
     uint32_t taken; /* the document's label before the change; NB_STACK_NO_LABEL: none */
     const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
     bool is_aged;               /* it was forgotten because of its age */
+    uint64_t document;          /* a number of its id, not 0 */
+    const struct nb_rows *old;  /* the document as it was, if it had a label */
+    /* The weights with which it taught under the label `taken`, and before that. */
+    double weight, weight_before;
+    bool is_replay; /* the change will not be taken back alone */
 };
+/* Takes back what the document taught under the label `taken`, before the change is applied to the
+ * counts: to the bit if that was the last lesson (nb_stack_lesson_begin), else about. Then begins
+ * the lesson of the change, for nb_learner_teach. Returns as nb_learner_teach. */
+int nb_learner_take_back(struct nb_learner *learner, struct nb_live *live,
+                         const struct nb_lesson *lesson);
 /* Trains the stack of a stacked model: with the document, by the last score or, if there is none,
  * by its leave-one-out inputs; and with randomly drawn documents, if the order of training requires
  * it (core/model/order.h). Begins a refit if there is a reason, and runs a slice of a refit
@@ -74,13 +84,24 @@ const char *nb_unseen_label(const char *label, uint64_t documents, double *proba
  * probabilities of the labels. Pure functions on bytes; any thread.
  *
  * Stored form: a varint with the true label, a double with the log-odds (0 unless there are two
- * labels), and for each label a varint, its number, and a double, its probability. */
+ * labels), and for each label a varint, its number, and a double, its probability. In place of a
+ * label, NB_LABELS_MOST marks the weight with which the document teaches, and then the one with
+ * which it taught before this change; missing ones are 1. */
 
 /* Appends the score of a document of this label. Of many labels only the 16 most probable are kept;
  * if the true one is not among them, it replaces the least probable. Returns 0 or NB_NO_MEMORY. */
 int nb_stored_score_keep(const struct nb_scores *scores, uint32_t label, struct nb_buffer *record);
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer *out);
+
+/* Appends the weight with which the document will teach under this label, unless it is 1; the
+ * counts have the document under the label `taken` (NB_STACK_NO_LABEL: not yet). `old` is its score
+ * before the change. For stacked models; does nothing if there is no score. Returns 0 or
+ * NB_NO_MEMORY. */
+int nb_stored_score_keep_weight(const struct nb_live *live, uint32_t label, uint32_t taken,
+                                struct nb_string old, struct nb_buffer *record);
+/* Returns the weight that the score marks first (`nth` 0) or second. */
+double nb_stored_score_weight(struct nb_string stored, unsigned nth);
 
 /* Owns the lists of a score that was read; reused. */
 struct nb_stored_score_lists {

@@ -166,10 +166,11 @@ static bool is_mixed(const struct nb_weights *order)
     return !(nb_weights_at(order, SKEW) > 0);
 }
 
-struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what)
+struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what,
+                                 uint64_t documents)
 {
-    double count = nb_weights_at(order, what == NB_DRAW_LESSON ? CHANGES : REFITS);
-    return nb_random_of(what, (uint64_t)count);
+    return nb_random_of(what, what == NB_DRAW_LESSON ? (uint64_t)nb_weights_at(order, CHANGES)
+                                                     : documents);
 }
 
 /* ---- refits ---------------------------------------------------------------------------------- */

@@ -269,6 +269,36 @@ void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack
 /* Marks the records that nb_stack_weights_changed listed as stored: nothing differs any more. */
 void nb_stack_weights_commit(struct nb_stack_weights *weights);
 
+/* ---- weights: taking the last lesson back ---------------------------------------------------- */
+
+/* The weights keep, and store, what the last change of a document replaced in them, until the next
+ * lesson. On the thread that changes the weights. */
+
+/* Begins the lesson of a document, given by a number of its id (not 0). `before`: the restored
+ * weights contain a lesson of the document under this label; NB_STACK_NO_LABEL: none. `is_replay`:
+ * earlier changes will not be rolled back any more, so that their old values are freed. */
+void nb_stack_lesson_begin(struct nb_stack_weights *weights, uint64_t document, uint32_t before,
+                           bool is_replay);
+/* Forgets the lesson: the weights were exchanged, or the change must not be taken back twice. */
+void nb_stack_lesson_forget(struct nb_stack_weights *weights);
+/* Whether the last lesson is that of the document; if so, sets *before. */
+bool nb_stack_lesson_is_of(const struct nb_stack_weights *weights, uint64_t document,
+                           uint32_t *before);
+/* Restores, to the bit, what the last lesson changed. Takes the lock. Returns 0, NB_CORRUPT or
+ * NB_NO_MEMORY. */
+int nb_stack_lesson_take_back(struct nb_stack_weights *weights);
+/* Packs the lesson for the next commit, before its records are listed. Returns 0 or NB_NO_MEMORY.
+ */
+int nb_stack_lesson_pack(struct nb_stack_weights *weights);
+
+/* Takes a step of nb_stack_learn and nb_stack_twin_learn back that was done some time ago: finds
+ * the weights from which the step would lead to the present ones, if it were the last. So it is
+ * exact but for rounding if nothing was learned since, and else close. `inputs`: as in these
+ * functions, kept for a twin and computed with the present weights; without a twin only the stack
+ * is changed. Returns as nb_stack_learn. */
+int nb_stack_unlearn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                     uint32_t label, double weight);
+
 /* ---- weights: stored form -------------------------------------------------------------------- */
 
 /* Weights are stored as numbered records. Record 0 is the head, which names the fields and experts

@@ -271,6 +271,18 @@ struct nb_stack_layout {
     uint32_t *set_of, *column_of;
 };
 
+/* The last lesson (core/stack/stack_lesson.c). */
+struct nb_stack_lesson {
+    struct nb_buffer kept; /* packed, as of the last commit; empty: there is none */
+    struct nb_buffer next; /* packed, as of the next commit, if `is_new` */
+    bool is_new;           /* it began, or was forgotten, since the last commit: */
+    uint64_t document;     /* the document; 0: none */
+    uint32_t before;       /* its label in the restored weights */
+    struct nb_stack_mark from;
+    bool is_exchanged;   /* `kept` differs from what is stored */
+    atomic_size_t bytes; /* allocated; any thread may read it */
+};
+
 struct nb_stack_weights {
     pthread_rwlock_t *lock; /* &lock_storage */
     pthread_rwlock_t lock_storage;
@@ -285,7 +297,8 @@ struct nb_stack_weights {
     bool head_changed;                          /* the head record differs from the stored one */
     uint32_t stored_ranges;                     /* number of stored ranges of `shared` */
     struct nb_stack_layout layout;              /* of the stored weights being read */
-    struct nb_scores scratch;                   /* for the writer */
+    struct nb_stack_lesson lesson;
+    struct nb_scores scratch; /* for the writer */
 };
 
 /* The vectors of weights, in the order in which they are stored: `shared`, `biases`, `order`,
@@ -311,6 +324,15 @@ static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_
 static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
 {
     return (struct nb_weights *)(uintptr_t)nb_stack_vector_of(w, vector);
+}
+
+/* Appends the packed lesson; nothing if there is none. */
+void nb_stack_lesson_write(const struct nb_stack_weights *weights, struct nb_packer *to);
+/* Reads a packed lesson. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+int nb_stack_lesson_read(struct nb_stack_weights *weights, struct nb_string packed);
+static inline bool nb_stack_lesson_changed(const struct nb_stack_lesson *l)
+{
+    return l->is_exchanged || (l->is_new && l->next.length + l->kept.length > 0);
 }
 
 static inline unsigned nb_stack_set(uint32_t labels, unsigned e)
@@ -353,6 +375,21 @@ static inline double nb_stack_attribute_weight(const struct nb_stack_weights *w,
     return x->start_field + x->start_total + nb_weights_at(&w->attributes, place);
 }
 
+/* How often the errors of a step that is taken back are computed again: each time they are those of
+ * weights closer to the weights before the step. */
+static inline unsigned nb_stack_rounds(uint32_t labels)
+{
+    return labels <= 2 ? 60 : labels <= 8 ? 16 : 8;
+}
+/* The experts' part of nb_stack_unlearn, for the label at this place, under the lock. `room` has
+ * place for three numbers for each label. Call nb_stack_experts_unlearn_room before, without the
+ * lock; it returns 0 or NB_NO_MEMORY. */
+int nb_stack_experts_unlearn_room(struct nb_stack_weights *weights,
+                                  const struct nb_stack_inputs *inputs);
+void nb_stack_experts_unlearn(struct nb_stack_weights *weights,
+                              const struct nb_stack_inputs *inputs, uint32_t place, double weight,
+                              double *room);
+
 /* Writes the experts' combined score of each label to `scores`; `one` is scratch. Both have room
  * for inputs->size numbers. */
 void nb_stack_base_scores(const struct nb_stack_weights *weights,
@@ -372,6 +409,27 @@ enum nb_stack_twin_place {
     NB_STACK_TWIN_LOSS,
     NB_STACK_TWIN_PLACES
 };
+
+/* The number of places that a vector of this program may have. */
+static inline size_t nb_stack_vector_most(unsigned vector)
+{
+    return vector == 0                       ? (size_t)NB_STACK_SHARED
+           : vector == NB_STACK_VECTOR_ORDER ? (size_t)NB_STACK_ORDER_MOST
+           : vector == NB_STACK_VECTOR_TWIN  ? (size_t)NB_STACK_TWIN_PLACES
+           : vector == NB_STACK_VECTOR_ATTRIBUTES
+               ? (size_t)NB_ATTRIBUTES_MOST * NB_STACK_ATTRIBUTE_PLACES
+               : (size_t)NB_LABELS_MOST * 2;
+}
+
+/* Whether a stored value is valid: sums of squares, losses and the numbers of the order are never
+ * negative. */
+static inline bool nb_stack_is_possible(const struct nb_stack_weights *weights,
+                                        const struct nb_weights *w, double value, size_t place)
+{
+    bool is_loss = w == &weights->shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS;
+    bool never_negative = place % 2 != 0 || is_loss || w == &weights->order;
+    return isfinite(value) && !(never_negative && value < 0);
+}
 
 /* The factors of s and t in the score: 1 - trust + trust c, and trust c. */
 struct nb_stack_twin_part {

@@ -19,11 +19,12 @@
 /* The numbers of records, which never change. 0: the head; from 1: ranges of the shared weights;
  * from (1 + e) << 16: ranges of the biases of expert e; from 3 << 16: ranges of the order; then
  * those of the twin and of the attributes. The slots of the twin follow all vectors, but only when
- * all records are written in a row. */
+ * all records are written in a row; then the last lesson. */
 enum {
     HEAD = 0,
     VECTOR_BITS = 16,
     SLOTS = NB_STACK_VECTORS << VECTOR_BITS,
+    LESSON = (NB_STACK_VECTORS + 1) << VECTOR_BITS,
     FORM = 1,
     NAMES_MOST = 4096
 };
@@ -115,7 +116,8 @@ uint32_t nb_stack_weights_changed(const struct nb_stack_weights *weights, uint32
         if (vector == 0 && left < first + weights->stored_ranges)
             return left;
     }
-    return NB_STACK_NO_RECORD;
+    return from <= LESSON && nb_stack_lesson_changed(&weights->lesson) ? LESSON
+                                                                       : NB_STACK_NO_RECORD;
 }
 
 void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint32_t record,
@@ -123,6 +125,10 @@ void nb_stack_weights_write_record(const struct nb_stack_weights *weights, uint3
 {
     if (record == HEAD) {
         write_head(to);
+        return;
+    }
+    if (record == LESSON) {
+        nb_stack_lesson_write(weights, to);
         return;
     }
     uint32_t range = record - 1;
@@ -181,16 +187,6 @@ static int read_head(struct nb_stack_weights *weights, struct nb_unpacker *r)
     return nb_unpacker_done(r) ? 0 : NB_CORRUPT;
 }
 
-/* Whether a stored value is valid: sums of squares, losses and the numbers of the order are never
- * negative. */
-static bool is_possible(const struct nb_stack_weights *weights, const struct nb_weights *w,
-                        double value, size_t place)
-{
-    bool is_loss = w == &weights->shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS;
-    bool never_negative = place % 2 != 0 || is_loss || w == &weights->order;
-    return isfinite(value) && !(never_negative && value < 0);
-}
-
 /* Returns this program's place for a stored place; SIZE_MAX: unknown to this program. */
 static size_t place_of(const struct nb_stack_layout *l, size_t stored)
 {
@@ -218,7 +214,7 @@ static int read_values(struct nb_stack_weights *weights, struct nb_weights *w, s
         size_t place = is_shared ? place_of(l, first + i) : first + i;
         if (place == SIZE_MAX)
             continue;
-        if (r->failed || !is_possible(weights, w, value, place))
+        if (r->failed || !nb_stack_is_possible(weights, w, value, place))
             return NB_CORRUPT;
         w->values[place] = value;
     }
@@ -238,14 +234,12 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
         return NB_CORRUPT;
     if (record >> VECTOR_BITS == SLOTS >> VECTOR_BITS)
         return nb_slots_read(&weights->slots, stored);
+    if (record == LESSON)
+        return nb_stack_lesson_read(weights, stored);
     if (w == NULL || stored.length == 0)
         return 0;
     size_t first = (size_t)range * NB_WEIGHTS_RANGE;
-    size_t end = w == &weights->order  ? (size_t)NB_STACK_ORDER_MOST
-                 : w == &weights->twin ? (size_t)NB_STACK_TWIN_PLACES
-                 : w == &weights->attributes
-                     ? (size_t)NB_ATTRIBUTES_MOST * NB_STACK_ATTRIBUTE_PLACES
-                     : (size_t)NB_LABELS_MOST * 2;
+    size_t end = nb_stack_vector_most(record >> VECTOR_BITS);
     if (w == &weights->shared) {
         end = (size_t)l->sets * l->columns * 2;
         if (range >= weights->stored_ranges)
@@ -299,6 +293,11 @@ static void write_all(const struct nb_stack_weights *weights, struct nb_packer *
         }
     }
     write_slots(weights, to, scratch);
+    struct nb_packer one = {.out = scratch};
+    scratch->length = 0;
+    nb_stack_lesson_write(weights, &one);
+    if (scratch->length > 0)
+        write_one(LESSON, to, &one);
     nb_pack_varint(to, HEAD); /* end of the records */
 }
 
@@ -337,6 +336,11 @@ static void exchange(struct nb_stack_weights *to, struct nb_stack_weights *from)
         nb_weights_change_all(nb_stack_vector(to, v));
     }
     nb_slots_exchange(&to->slots, &from->slots);
+    struct nb_buffer kept = to->lesson.kept;
+    to->lesson.kept = from->lesson.kept;
+    from->lesson.kept = kept;
+    to->lesson.is_new = false;
+    to->lesson.is_exchanged = true;
     to->head_changed = true;
     nb_lock_release(to->lock);
 }

@@ -124,7 +124,16 @@ static inline __attribute__((always_inline)) void learn_slot(struct nb_slots *sl
     nb_slots_set(slots, slot, (float)u, (float)squares);
 }
 
-static void learn_features(const struct step *s)
+/* The inverse of learn_slot, if the gradient is that of the slots before it. */
+static void unlearn_slot(struct nb_slots *slots, uint32_t key, double gradient)
+{
+    uint32_t slot = nb_slots_of(slots, key);
+    double squares = (double)slots->table.squares[slot];
+    double u = (double)slots->table.values[slot] + RATE * gradient / (ROOT + sqrt(squares));
+    nb_slots_set(slots, slot, (float)u, (float)fmax(0, squares - gradient * gradient));
+}
+
+static inline __attribute__((always_inline)) void learn_features(const struct step *s, bool back)
 {
     enum { AHEAD = 16 }; /* prefetch distance: slots are scattered */
     const struct nb_stack_evidence *evidence = s->inputs->evidence;
@@ -143,11 +152,14 @@ static void learn_features(const struct step *s)
         if (cell < term->end)
             gradient += nb_stack_evidence_gradient(evidence, term, cell);
         cell = term->end;
-        learn_slot(&s->weights->slots, term->key, shares[term->field] * gradient);
+        if (back)
+            unlearn_slot(&s->weights->slots, term->key, shares[term->field] * gradient);
+        else
+            learn_slot(&s->weights->slots, term->key, shares[term->field] * gradient);
     }
 }
 
-static void learn_values(const struct step *s)
+static void learn_values(const struct step *s, bool back)
 {
     const struct nb_stack_attributes *a = s->inputs->attributes;
     for (size_t i = 0; a != NULL && i < a->size; i++) {
@@ -155,8 +167,8 @@ static void learn_values(const struct step *s)
         if (!value->says || nb_feature_is_number(value->id))
             continue;
         double share = nb_stack_attribute_share(s->inputs, value->place);
-        learn_slot(&s->weights->slots, (uint32_t)value->id,
-                   share * nb_stack_value_gradient(s->inputs, i));
+        (back ? unlearn_slot : learn_slot)(&s->weights->slots, (uint32_t)value->id,
+                                           share * nb_stack_value_gradient(s->inputs, i));
     }
 }
 
@@ -217,8 +229,8 @@ static bool weigh(const struct step *s)
 static void learn(const struct step *s)
 {
     put_errors(s, s->inputs->evidence->errors);
-    learn_features(s);
-    learn_values(s);
+    learn_features(s, false);
+    learn_values(s, false);
     learn_biases(s);
 }
 
@@ -285,6 +297,188 @@ bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels
     double memory = weights->settings.memory;
     double all = memory * (1 - pow(1 - 1 / memory, (double)documents));
     return labels <= FEW_LABELS || nb_weights_at(&weights->twin, NB_STACK_TWIN_LOSS) > most * all;
+}
+
+/* ---- a step back ----------------------------------------------------------------------------- */
+
+/* Adds to `t`, by the label's place, what the values of attributes took from it. */
+static void add_values(const struct step *s, double *t)
+{
+    const struct nb_stack_attributes *a = s->inputs->attributes;
+    uint32_t columns = s->inputs->evidence->columns;
+    for (size_t i = 0; a != NULL && i < a->size; i++) {
+        const struct nb_stack_value *value = &a->values[i];
+        if (!value->says || nb_feature_is_number(value->id))
+            continue;
+        const struct nb_slots *slots = &s->weights->slots;
+        double share = nb_stack_attribute_share(s->inputs, value->place);
+        double squares = (double)slots->table.squares[nb_slots_of(slots, value->id)];
+        double change =
+            share * RATE * share * nb_stack_value_gradient(s->inputs, i) / (ROOT + sqrt(squares));
+        for (uint32_t v = columns == 1; v < s->inputs->size; v++)
+            t[v] += change * (columns == 1 ? -a->r[i] : a->r[i * columns + s->inputs->labels[v]]);
+    }
+}
+
+/* Adds to `t`, by the label's place, what a step with the errors of the evidence took from it.
+ * `columns` has room for a number for each column of the evidence. */
+static void add_step(const struct step *s, double *t, double *columns)
+{
+    const struct nb_stack_evidence *e = s->inputs->evidence;
+    const struct nb_slots *slots = &s->weights->slots;
+    double shares[NB_FIELDS], by_field[NB_FIELDS], changes[NB_FIELDS] = {0}, sum, common = 0;
+    size_t cell = 0;
+    nb_stack_evidence_shares(s->inputs->features, nb_stack_attribute_count(s->inputs), shares);
+    sum_errors(s, &sum, by_field);
+    memset(columns, 0, e->columns * sizeof *columns);
+    for (size_t i = 0; i < e->term_count; i++) {
+        const struct nb_stack_term *term = &e->terms[i];
+        double gradient = sum * term->gain - by_field[term->field];
+        if (cell < term->end)
+            gradient += nb_stack_evidence_gradient(e, term, cell);
+        double squares = (double)slots->table.squares[nb_slots_of(slots, term->key)];
+        double share = shares[term->field];
+        double change = share * RATE * share * gradient / (ROOT + sqrt(squares));
+        changes[term->field] += change;
+        common += change * term->gain;
+        for (size_t at = cell; at < term->end; at++)
+            columns[term->is_dense ? at - cell : e->cell_labels[at]] +=
+                change * (e->cell_gains[at] - (term->is_dense ? term->gain : 0));
+        cell = term->end;
+    }
+    for (uint32_t v = 0; v < s->inputs->size; v++) {
+        uint32_t column = e->columns == 1 ? 0 : s->inputs->labels[v];
+        if (e->columns == 1 && v == 0)
+            continue;
+        t[v] += common + columns[column];
+        for (unsigned field = 0; e->columns > 1 && field < NB_FIELDS; field++)
+            if ((e->fields >> field & 1u) != 0)
+                t[v] -= changes[field] * e->offsets[(size_t)field * e->columns + column];
+        size_t bias = nb_stack_bias_place(s->inputs->labels[v]) + 1;
+        t[v] += RATE_BIAS * e->errors[column] /
+                (1 + sqrt(nb_weights_at(&s->weights->twin_biases, bias)));
+    }
+    add_values(s, t);
+}
+
+static void unlearn_biases(const struct step *s)
+{
+    struct nb_weights *w = &s->weights->twin_biases;
+    for (uint32_t v = s->inputs->size == 2 ? 1 : 0; v < s->inputs->size; v++) {
+        uint32_t label = s->inputs->labels[v];
+        size_t at = nb_stack_bias_place(label);
+        double e = s->inputs->evidence->errors[s->inputs->size == 2 ? 0 : label];
+        double squares = w->values[at + 1];
+        nb_weights_set(w, at, w->values[at] + RATE_BIAS * e / (1 + sqrt(squares)));
+        nb_weights_set(w, at + 1, fmax(0, squares - e * e));
+    }
+}
+
+static void fade_out(const struct step *s, size_t place, double loss)
+{
+    double before = s->weights->twin.values[place] - s->weight * loss;
+    nb_weights_set(&s->weights->twin, place,
+                   fmax(0, before / (1 - s->weight / s->weights->settings.memory)));
+}
+
+/* The inverse of learn_mixture. `scores`: with the twin, before the step; `base`: of the stack. */
+static void unlearn_mixture(const struct step *s, const double *base, const double *both)
+{
+    struct nb_weights *w = &s->weights->twin;
+    struct nb_scores *scores = &s->weights->scratch;
+    double after = w->values[NB_STACK_SHARPNESS], c = after, q = 0;
+    double squares = w->values[NB_STACK_SHARPNESS_SQUARES];
+    memcpy(scores->log_scores, base, s->inputs->size * sizeof *base);
+    nb_scores_rank(scores);
+    fade_out(s, NB_STACK_BASE_LOSS, loss_of(s, scores->probabilities[s->place]));
+    for (unsigned round = nb_stack_rounds(s->inputs->size); round > 0; round--) {
+        for (uint32_t v = 0; v < s->inputs->size; v++)
+            scores->log_scores[v] = c * both[v];
+        nb_scores_rank(scores);
+        q = 0;
+        for (uint32_t v = 0; v < s->inputs->size; v++)
+            q += (scores->probabilities[v] - (v == s->place)) * both[v];
+        q *= s->weight;
+        c = fmin(fmax(after + RATE_SHARPNESS * q / (1 + sqrt(squares)), LEAST_SHARPNESS),
+                 MOST_SHARPNESS);
+    }
+    fade_out(s, NB_STACK_TWIN_LOSS, loss_of(s, scores->probabilities[s->place]));
+    nb_weights_set(w, NB_STACK_SHARPNESS, c);
+    nb_weights_set(w, NB_STACK_SHARPNESS_SQUARES, fmax(0, squares - q * q));
+}
+
+static int make_unlearning_room(struct nb_stack_weights *weights,
+                                const struct nb_stack_inputs *inputs)
+{
+    int rc = inputs->is_kept ? make_room(weights, inputs) : 0;
+    return rc != 0 || !inputs->is_kept ? rc : make_features_room(weights, inputs);
+}
+
+/* Takes the twin's step back, after those of the stack, under the lock. `room` has place for three
+ * numbers for each label, and one for each column of the evidence. */
+static void unlearn(const struct step *s, double *room)
+{
+    const struct nb_stack_inputs *inputs = s->inputs;
+    struct nb_scores *scores = &s->weights->scratch;
+    uint32_t size = inputs->size;
+    double *base = room, *now = room + size, *then = room + (size_t)2 * size;
+    double *columns = then + size, slope = 0;
+    bool is_line = inputs->evidence->columns == 1;
+    if (is_line) { /* the changes are proportional to the one error */
+        inputs->evidence->errors[0] = 1;
+        then[1] = 0;
+        add_step(s, then, columns);
+        slope = then[1];
+    }
+    take_scores(s, scores->log_scores);
+    memcpy(base, scores->log_scores, size * sizeof *base);
+    for (uint32_t v = 0; v < size; v++)
+        now[v] = scores->log_scores[v] +=
+            inputs->t[v] + nb_stack_twin_bias(s->weights, inputs->labels, size, v);
+    for (unsigned round = nb_stack_rounds(size); round > 0; round--) {
+        nb_scores_rank(scores);
+        put_errors(s, inputs->evidence->errors);
+        memcpy(then, now, size * sizeof *then);
+        if (is_line)
+            then[1] += slope * inputs->evidence->errors[0];
+        else
+            add_step(s, then, columns);
+        for (uint32_t v = 0; v < size; v++)
+            scores->log_scores[v] = (scores->log_scores[v] + then[v]) / 2;
+    }
+    nb_scores_rank(scores);
+    bool taught = 1 - scores->probabilities[s->place] >= SETTLED;
+    memcpy(then, taught ? scores->log_scores : now, size * sizeof *then);
+    unlearn_mixture(s, base, then);
+    if (!taught)
+        return;
+    learn_features(s, true);
+    learn_values(s, true);
+    unlearn_biases(s);
+}
+
+int nb_stack_unlearn(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                     uint32_t label, double weight)
+{
+    struct step s;
+    if (!begin(&s, weights, inputs, label, weight))
+        return 0;
+    if (nb_stack_is_of_other_settings(weights, inputs))
+        return NB_CORRUPT;
+    size_t columns = inputs->is_kept ? inputs->evidence->columns : 0;
+    double *room = malloc(((size_t)3 * inputs->size + columns) * sizeof *room);
+    int rc = room == NULL ? NB_NO_MEMORY : nb_stack_experts_unlearn_room(weights, inputs);
+    if (rc == 0)
+        rc = make_unlearning_room(weights, inputs);
+    if (rc == 0) {
+        nb_lock_write(weights->lock);
+        nb_stack_experts_unlearn(weights, inputs, s.place, weight, room);
+        if (inputs->is_kept)
+            unlearn(&s, room);
+        nb_lock_release(weights->lock);
+    }
+    free(room);
+    return rc;
 }
 
 /* ---- from other weights ---------------------------------------------------------------------- */

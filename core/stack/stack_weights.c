@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/threads.h"
 #include "core/stack/stack_attributes.h"
@@ -55,6 +56,8 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
     for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
         nb_weights_deinit(nb_stack_vector(w, v));
     nb_slots_deinit(&w->slots);
+    nb_buffer_deinit(&w->lesson.kept);
+    nb_buffer_deinit(&w->lesson.next);
     free(w->layout.set_of);
     free(w->layout.column_of);
     free(w);
@@ -62,7 +65,8 @@ void nb_stack_weights_free(struct nb_stack_weights **weights)
 
 size_t nb_stack_weights_memory(const struct nb_stack_weights *weights)
 {
-    size_t bytes = sizeof *weights + nb_slots_memory(&weights->slots);
+    size_t bytes =
+        sizeof *weights + nb_slots_memory(&weights->slots) + atomic_load(&weights->lesson.bytes);
     for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
         bytes += nb_weights_memory(nb_stack_vector_of(weights, v));
     return bytes;
@@ -395,40 +399,114 @@ int nb_stack_learn(struct nb_stack_weights *weights, const struct nb_stack_input
     return 0;
 }
 
-/* ---- taking changes back --------------------------------------------------------------------- */
+/* ---- taking a step back ---------------------------------------------------------------------- */
 
-struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
+/* The inverse of `step`, if the gradient is that of the weights before it. */
+static void step_back(struct nb_weights *w, size_t place, double gradient, double rate)
 {
-    struct nb_stack_mark mark = {.shared = nb_weights_mark(&weights->shared),
-                                 .order = nb_weights_mark(&weights->order),
-                                 .twin = nb_weights_mark(&weights->twin),
-                                 .twin_biases = nb_weights_mark(&weights->twin_biases),
-                                 .attributes = nb_weights_mark(&weights->attributes),
-                                 .slots = nb_slots_mark(&weights->slots)};
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        mark.biases[e] = nb_weights_mark(&weights->biases[e]);
-    return mark;
+    double squares = w->values[place + 1];
+    nb_weights_set(w, place, w->values[place] + rate * gradient / (1 + sqrt(squares)));
+    nb_weights_set(w, place + 1, fmax(0, squares - gradient * gradient));
 }
 
-void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack_mark mark)
+/* One input of a document: where its weight is, and its value for each label. */
+struct input {
+    struct nb_weights *weights;
+    size_t place;
+    const double *x;
+};
+
+/* Lists the groups and attributes of a document for an expert. Returns their number. */
+static size_t list_inputs(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                          unsigned e, struct input list[NB_STACK_GROUPS + NB_ATTRIBUTES_MOST])
 {
-    nb_lock_write(weights->lock);
-    nb_weights_rollback(&weights->shared, mark.shared);
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        nb_weights_rollback(&weights->biases[e], mark.biases[e]);
-    nb_weights_rollback(&weights->order, mark.order);
-    nb_weights_rollback(&weights->twin, mark.twin);
-    nb_weights_rollback(&weights->twin_biases, mark.twin_biases);
-    nb_weights_rollback(&weights->attributes, mark.attributes);
-    nb_slots_rollback(&weights->slots, mark.slots);
-    nb_lock_release(weights->lock);
+    unsigned set = nb_stack_set(inputs->size, e);
+    uint32_t attributes = nb_stack_attribute_count(inputs);
+    size_t count = 0;
+    for (uint32_t g = 0; g < NB_STACK_GROUPS; g++)
+        if (inputs->features[g] != 0)
+            list[count++] =
+                (struct input){&weights->shared, nb_stack_place(set, g),
+                               inputs->x + ((size_t)e * NB_STACK_GROUPS + g) * inputs->size};
+    for (uint32_t i = 0; i < attributes; i++)
+        list[count++] = (struct input){
+            &weights->attributes,
+            nb_stack_attribute_place(inputs->attributes->present.list[i].number, set),
+            nb_stack_attribute_x(inputs, i, e)};
+    return count;
 }
 
-void nb_stack_weights_commit(struct nb_stack_weights *weights)
+static double gradient_of(const struct nb_stack_inputs *inputs, const struct input *input,
+                          const double *errors)
 {
-    for (unsigned v = 0; v < NB_STACK_VECTORS; v++)
-        nb_weights_commit(nb_stack_vector(weights, v));
-    nb_slots_commit(&weights->slots);
-    weights->head_changed = false;
-    weights->stored_ranges = weights->shared.ranges;
+    double sum = 0;
+    for (uint32_t v = 0; v < inputs->size; v++)
+        sum += errors[v] * input->x[v];
+    return nb_stack_half(inputs->size) * sum;
+}
+
+/* Adds to `scores` what a step with these errors took from them. */
+static void add_step(const struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                     unsigned e, const struct input *list, size_t count, const double *errors,
+                     double *scores)
+{
+    double rate = weights->settings.rate;
+    for (size_t i = 0; i < count; i++) {
+        double squares = list[i].weights->values[list[i].place + 1];
+        double change = rate * gradient_of(inputs, &list[i], errors) / (1 + sqrt(squares));
+        for (uint32_t v = 0; v < inputs->size; v++)
+            scores[v] += nb_stack_half(inputs->size) * change * list[i].x[v];
+    }
+    for (uint32_t v = 0; v < inputs->size; v++) {
+        double squares = weights->biases[e].values[nb_stack_bias_place(inputs->labels[v]) + 1];
+        scores[v] += rate * errors[v] / (1 + sqrt(squares));
+    }
+}
+
+/* Takes an expert's step back. `room` has place for three numbers for each label. */
+static void unlearn_expert(struct nb_stack_weights *weights, const struct nb_stack_inputs *inputs,
+                           unsigned e, uint32_t place, double weight, double *room)
+{
+    uint32_t size = inputs->size;
+    struct nb_scores *scratch = &weights->scratch;
+    double *now = room, *then = room + size, *errors = room + (size_t)2 * size;
+    struct input list[NB_STACK_GROUPS + NB_ATTRIBUTES_MOST];
+    size_t count = list_inputs(weights, inputs, e, list);
+    double loss = 0;
+    score_expert(weights, inputs, e, now);
+    memcpy(scratch->log_scores, now, size * sizeof *now);
+    for (unsigned round = nb_stack_rounds(size); round > 0; round--) {
+        nb_scores_rank(scratch);
+        loss = fmin(-log(scratch->probabilities[place]), NB_STACK_LOSS_MOST);
+        for (uint32_t v = 0; v < size; v++)
+            errors[v] = weight * (scratch->probabilities[v] - (v == place));
+        memcpy(then, now, size * sizeof *then);
+        add_step(weights, inputs, e, list, count, errors, then);
+        for (uint32_t v = 0; v < size; v++)
+            scratch->log_scores[v] = (scratch->log_scores[v] + then[v]) / 2;
+    }
+    for (size_t i = 0; i < count; i++)
+        step_back(list[i].weights, list[i].place, gradient_of(inputs, &list[i], errors),
+                  weights->settings.rate);
+    for (uint32_t v = 0; v < size; v++)
+        step_back(&weights->biases[e], nb_stack_bias_place(inputs->labels[v]), errors[v],
+                  weights->settings.rate);
+    size_t at = nb_stack_place(nb_stack_set(size, e), NB_STACK_LOSS);
+    double fading = weight / weights->settings.memory;
+    nb_weights_set(&weights->shared, at,
+                   fmax(0, (weights->shared.values[at] - weight * loss) / (1 - fading)));
+}
+
+int nb_stack_experts_unlearn_room(struct nb_stack_weights *weights,
+                                  const struct nb_stack_inputs *inputs)
+{
+    return make_room(weights, inputs);
+}
+
+void nb_stack_experts_unlearn(struct nb_stack_weights *weights,
+                              const struct nb_stack_inputs *inputs, uint32_t place, double weight,
+                              double *room)
+{
+    for (unsigned e = 0; e < inputs->count / NB_STACK_GROUPS; e++)
+        unlearn_expert(weights, inputs, e, place, weight, room);
 }

@@ -154,10 +154,15 @@ void nb_weights_rollback(struct nb_weights *w, size_t mark)
     w->mark = mark;
 }
 
-void nb_weights_commit(struct nb_weights *w)
+void nb_weights_settle(struct nb_weights *w)
 {
     forget_noted(w);
     w->old_size = w->mark = 0;
+}
+
+void nb_weights_commit(struct nb_weights *w)
+{
+    nb_weights_settle(w);
     if (w->old_room > MOST_OLD_KEPT) {
         free(w->old);
         w->old = NULL;
@@ -422,11 +427,17 @@ void nb_slots_rollback(struct nb_slots *s, size_t mark)
     slots_note_memory(s);
 }
 
-void nb_slots_commit(struct nb_slots *s)
+void nb_slots_settle(struct nb_slots *s)
 {
     slots_forget_noted(s);
     free_before(s);
     s->old_size = s->mark = 0;
+    s->is_whole = s->table.values != NULL;
+}
+
+void nb_slots_commit(struct nb_slots *s)
+{
+    nb_slots_settle(s);
     s->is_whole = false;
     if (s->old_room > SLOTS_MOST_OLD_KEPT) {
         free(s->old);

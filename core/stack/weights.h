@@ -82,6 +82,8 @@ void nb_weights_rollback(struct nb_weights *w, size_t mark);
 /* Call this after the values were stored: no range differs any more, and earlier changes can no
  * longer be rolled back. */
 void nb_weights_commit(struct nb_weights *w);
+/* Earlier changes can no longer be rolled back; their ranges still differ from what is stored. */
+void nb_weights_settle(struct nb_weights *w);
 
 /* ---- stored form ----------------------------------------------------------------------------- */
 
@@ -225,6 +227,8 @@ size_t nb_slots_mark(struct nb_slots *s);
 void nb_slots_rollback(struct nb_slots *s, size_t mark);
 /* Call this after the table was stored: earlier changes can no longer be rolled back. */
 void nb_slots_commit(struct nb_slots *s);
+/* Earlier changes can no longer be rolled back, and nothing of the table counts as stored. */
+void nb_slots_settle(struct nb_slots *s);
 
 /* The stored form of a table of slots. A document changes hundreds of slots all over the table, so
  * its ranges cannot be stored with every commit. They are a checkpoint, and each commit stores the

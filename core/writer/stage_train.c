@@ -224,7 +224,10 @@ int nb_stage_keep_score(struct nb_stage *s, struct nb_error *error)
                    : nb_error_no_memory(error);
     int rc = nb_stored_score_read(old, &lists, &scored, error);
     scored.label = s->change->label_number;
-    if (rc == 0 && nb_stored_score_write(&scored, &s->memory->score) != 0)
+    if (rc == 0 && (nb_stored_score_write(&scored, &s->memory->score) != 0 ||
+                    nb_stored_score_keep_weight(s->live, scored.label,
+                                                nb_delta_label(s->memory->old.change.label), old,
+                                                &s->memory->score) != 0))
         rc = nb_error_no_memory(error);
     nb_stored_score_lists_deinit(&lists);
     return rc;
@@ -327,6 +330,9 @@ static int score_train(struct nb_stage *s, bool found, struct nb_error *error)
         rc = nb_parent_chain_keep_score_of_rows(&s->memory->chain, s->group->engine, s->live,
                                                 &submitted->delta.add, submitted->label_number,
                                                 &s->memory->score);
+    if (rc == 0)
+        rc = nb_stored_score_keep_weight(s->live, submitted->label_number, NB_STACK_NO_LABEL,
+                                         (struct nb_string){"", 0}, &s->memory->score);
     return rc == 0 ? 0 : nb_error_set(error, rc, "scoring a document before it is learned failed");
 }
 

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import threading
+import time
 
 from acknowledged import verified
 from harness import equal, holds, near, quoted, refused, wait_for
@@ -476,3 +477,34 @@ def test_what_was_undone_stays_so(api):
     teach("b", "ham")
     undo(api, path, source="b")
     equal(has(), "spam")
+
+
+def test_a_document_taken_back_brings_the_verdicts_back(api):
+    """Taught, or relabelled, and taken back: verdicts are the same to the last digit, also after a kill."""
+    rng = random.Random(11)
+    daemon = api.another().start()
+    path, client = "/v1/models/back", daemon.client
+    items = documents(rng, "own", 350, ["ham"]) + documents(rng, "other", 250, ["spam"])
+    train(client, path, items)
+    probes = [item["text"] for item in documents(rng, "new", 20)]
+
+    def verdicts():
+        return [client.post(path + "/classify", {"text": text}).ok().json["probabilities"] for text in probes]
+    wait_for(lambda: len({json.dumps(verdicts()) for _ in range(3) if not time.sleep(.3)}) == 1, "the end of refits")
+    before = verdicts()
+    for kills in (False, True):
+        taught = client.post(path + "/train", {"text": probes[0], "label": "ham"}).ok().json
+        holds(verdicts() != before, "the document teaches")
+        if kills:
+            daemon.kill()
+            daemon.start()
+            client = daemon.client
+        client.post(path + "/untrain", {"id": taught["id"]}).ok()
+        equal(verdicts(), before)
+    relabelled = {"documents": [{**items[0], "label": "spam"}]}
+    client.post(path + "/train", relabelled).ok()
+    holds(verdicts() != before, "the other label teaches")
+    client.post(path + "/train", {"documents": [items[0]]}).ok()
+    equal(verdicts(), before)
+    daemon.stop()
+    verified(api, daemon.data)

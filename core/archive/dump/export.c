@@ -103,8 +103,10 @@ static int dump_weights(const struct nb_export *e, const struct nb_settings *set
         rc = nb_twin_log_load(e->view, e->live->number, &e->state.twin, weights, NULL, error);
     /* Documents without a label teach nothing: if there are no others, the stored weights are the
      * start values. */
-    bool has_learned = e->state.totals.current > e->state.totals.unlabelled ||
-                       nb_weights_places(nb_stack_weights_order(weights)) > 0;
+    const struct nb_weights *order = nb_stack_weights_order(weights);
+    bool has_learned = e->state.totals.current > e->state.totals.unlabelled;
+    for (uint32_t range = 0; range < order->ranges; range++)
+        has_learned = has_learned || !nb_weights_is_zero(order, range);
     if (rc == 0 && reading.found && has_learned)
         nb_stack_weights_write(weights, &p);
     nb_stack_weights_free(&weights);

@@ -75,6 +75,7 @@ static int take_slots(struct nb_import *import, const struct nb_dump_header *hea
         nb_slots_count(slots) == 0)
         return 0;
     nb_key_restore(&import->slots_key, header->stack_key);
+    nb_stack_lesson_forget(import->live->published->weights); /* its slots are of the other key */
     nb_slots_exchange(slots, &import->slots);
     return nb_slots_grow(slots, nb_slots_count(&import->slots), NULL) != 0
                ? nb_error_no_memory(error)

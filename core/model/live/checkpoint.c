@@ -348,9 +348,11 @@ static int put_weights_record(const struct nb_view *view, struct nb_live *live, 
 int nb_put_weights(struct nb_engine *engine, const struct nb_view *view, struct nb_live *live,
                    struct nb_error *error)
 {
-    const struct nb_stack_weights *weights = live->published->weights;
+    struct nb_stack_weights *weights = live->published->weights;
     struct nb_buffer *out = &engine->scratch;
     assert(live->number != 0);
+    if (nb_stack_lesson_pack(weights) != 0)
+        return nb_error_no_memory(error);
     int rc = 0;
     uint32_t record = nb_stack_weights_changed(weights, 0);
     for (; rc == 0 && record != NB_STACK_NO_RECORD;
