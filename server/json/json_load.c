@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label.h"
+#include "core/base/string.h"
 #include "core/engine/engine.h"
 #include "server/base/ndjson.h"
 #include "server/json/number_text.h"
@@ -105,10 +107,29 @@ static void list_names(const struct nb_json_member *members, size_t count, char 
 {
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < count && length + 1 < size; i++) {
-        int n = snprintf(text + length, size - length, "%s%s", i == 0 ? "" : ", ", members[i].name);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = members[i].name, *separator = i == 0 ? "" : ", ";
+        bool fits = length + strlen(name) + sizeof ", , ..." < size;
+        int n = snprintf(text + length, size - length, "%s%s", separator, fits ? name : "...");
         length += n < 0 ? 0 : (size_t)n;
+        if (!fits)
+            return;
     }
+}
+
+/* Refuses a member that the object does not have: names the one that was meant, or all. */
+static int refuse_unknown(const char *name, const char *what, const struct nb_json_member *members,
+                          size_t count, struct nb_error *error)
+{
+    char names[160];
+    for (size_t i = 0; i < count; i++)
+        if (nb_near_is(nb_string_of(name), nb_string_of(members[i].name)))
+            return nb_error_set(error, NB_INVALID,
+                                "unknown member \"%.64s\" of %s: did you mean \"%s\"?", name, what,
+                                members[i].name);
+    list_names(members, count, names, sizeof names);
+    return nb_error_set(error, NB_INVALID, "unknown member \"%.64s\"; %s has %s", name, what,
+                        names);
 }
 
 static int check_member(const struct nb_json_member *member, const json_t *value, const char *what,
@@ -149,10 +170,7 @@ int nb_json_take(const json_t *object, const char *what, const struct nb_json_me
         while (i < count && strcmp(members[i].name, name) != 0)
             i++;
         if (i == count) {
-            char names[160];
-            list_names(members, count, names, sizeof names);
-            return nb_error_set(error, NB_INVALID, "unknown member \"%.64s\"; %s has %s", name,
-                                what, names);
+            return refuse_unknown(name, what, members, count, error);
         }
     }
     int rc = 0;

@@ -163,6 +163,12 @@ def test_hints(api):
     client.run("create", model)
     client.run("show", model, "smooting", status=NOINPUT)
     holds("did you mean smoothing?" in client.said, client.said)
+    client.run("set", model, "smooting=1", status=DATAERR)
+    holds('did you mean "smoothing"?' in client.said, client.said)
+    client.run("set", model, "frobnicate=1", status=DATAERR)
+    listed = client.said.strip().split(" has ")[1].removesuffix(", ...").split(", ")
+    names = api.get(f"/v1/models/{model}").ok().json["settings"]
+    holds(len(listed) > 5 and all(name in names for name in listed), "whole names: " + client.said)
     client.run("create", api.name(), "--set", "x" * 300 + "=1 " + "word " * 200, status=DATAERR)
     holds(client.said.endswith(" ...\n") or len(client.said) < 300, client.said)
 

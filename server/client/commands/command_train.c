@@ -121,7 +121,8 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
         print_count(tally->counts[i], STATUS_WORDS[i], i < 2);
     print_count(run->merged, "texts without an id merged with the same text", false);
     print_count(run->refused, "refused", false);
-    print_count(run->unread, "files not read", false);
+    if (run->unread > 0)
+        (void)printf(", %s not read", nb_counted(run->unread, "file").text);
     (void)printf("; %s, %.0f/s\n", nb_figure_of_seconds(seconds).text,
                  seconds > 0 ? (double)run->documents / seconds : 0);
     if (run->documents > 0)

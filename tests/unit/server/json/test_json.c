@@ -504,7 +504,7 @@ static const struct {
     {BYTES("{\"text\": [\"a\"]}"), NB_VERB_CLASSIFY, NB_INVALID, "not an array"},
     {BYTES("{\"text\": \"a\", \"label\": true}"), NB_VERB_CLASSIFY, NB_INVALID, "\"label\""},
     {BYTES("{\"txet\": \"x\"}"), NB_VERB_CLASSIFY, NB_INVALID,
-     "unknown member \"txet\"; a document has text, mail, mail_base64, label, id"},
+     "unknown member \"txet\" of a document: did you mean \"text\"?"},
     {BYTES("{\"text\": \"x\", \"mail\": \"y\"}"), NB_VERB_CLASSIFY, NB_INVALID,
      "\"text\" and \"mail\""},
     {BYTES("{\"mail_base64\": \"\", \"mail\": \"y\"}"), NB_VERB_CLASSIFY, NB_INVALID,

@@ -141,7 +141,9 @@ START_TEST(wrong_settings_are_refused_by_name)
     } table[] = {
         {"", NB_INVALID, "nothing", ""},
         {"[]", NB_INVALID, "an object, not an array", ""},
-        {"{\"smooothing\": 1}", NB_INVALID, "unknown member \"smooothing\"", "skip_top"},
+        {"{\"smooothing\": 1}", NB_INVALID, "unknown member \"smooothing\"",
+         "did you mean \"smoothing\"?"},
+        {"{\"frobnicate\": 1}", NB_INVALID, "unknown member \"frobnicate\"", "skip_top"},
         {"{\"tokenizer_version\": 1}", NB_INVALID, "tokenizer_version", "preset"},
         {"{\"smoothing\": \"1\"}", NB_INVALID,
          "\"smoothing\" must be a number or an object, not a string", ""},
