@@ -335,18 +335,27 @@ static void add_value(struct nb_text_table *table, const struct nb_table_column 
                       size_t index, const json_t *value)
 {
     const char *text = json_string_value(value);
+    bool is_missing = value == NULL || json_is_null(value) || (text != NULL && *text == '\0');
+    if (is_missing && column->cell < NB_CELL_TEXT) {
+        nb_table_cell(table, "-");
+        return;
+    }
     switch (column->cell) {
+    case NB_CELL_BOOL:
+        nb_table_cell(table, "%s", json_is_true(value) ? "yes" : "no");
+        break;
+    case NB_CELL_PERCENT:
+        nb_table_cell(table, "%.*f %%", column->digits, 100 * json_number_value(value));
+        break;
+    case NB_CELL_NUMBER:
     case NB_CELL_COUNT:
         nb_table_cell(table, "%s", nb_figure_of((uint64_t)json_integer_value(value)).text);
         break;
     case NB_CELL_GENERAL:
-        if (value == NULL)
-            nb_table_cell(table, "-");
-        else
-            nb_table_cell(table, "%.*g", column->digits, json_number_value(value));
+        nb_table_cell(table, "%.*g", column->digits, json_number_value(value));
         break;
     case NB_CELL_FIXED:
-        if (value == NULL)
+        if (is_missing)
             nb_table_cell(table, "%s", "");
         else
             nb_table_cell(table, "%.*f", column->digits, json_number_value(value));
@@ -357,6 +366,7 @@ static void add_value(struct nb_text_table *table, const struct nb_table_column 
     case NB_CELL_INDEX:
         nb_table_cell(table, "%zu", index + 1);
         break;
+    case NB_CELL_NAME:
     case NB_CELL_TEXT:
     default:
         nb_table_cell(table, "%s", text != NULL ? text : "");
@@ -397,11 +407,12 @@ void nb_table_rows_fill(struct nb_text_table *table, const struct nb_table_colum
     }
 }
 
-void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows)
+void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows,
+                         FILE *out)
 {
     struct nb_text_table table;
     nb_table_rows_head(&table, columns, count);
     nb_table_rows_fill(&table, columns, count, rows);
-    nb_table_print(&table, stdout);
+    nb_table_print(&table, out);
     nb_table_deinit(&table);
 }

@@ -131,11 +131,16 @@ void nb_table_deinit(struct nb_text_table *table);
 
 /* Prints the rows of a reply as a table for people, from a description of the columns. One
  * thread. */
-/* How a cell shows the member of its row. */
+/* How a cell shows the member of its row. Those before NB_CELL_TEXT show "-" for a member that is
+ * missing, null or an empty text. */
 enum nb_table_cell_kind {
+    NB_CELL_NAME,    /* a text */
+    NB_CELL_BOOL,    /* "yes" or "no" */
+    NB_CELL_NUMBER,  /* an integer with commas */
+    NB_CELL_PERCENT, /* a share as "%.Nf %%" with N = `digits` */
+    NB_CELL_GENERAL, /* a number as "%.Ng" with N = `digits` */
     NB_CELL_TEXT,    /* a text; empty if it is missing */
     NB_CELL_COUNT,   /* an integer with commas, 0 if it is missing */
-    NB_CELL_GENERAL, /* a number as "%.Ng" with N = `digits`; "-" if it is missing */
     NB_CELL_FIXED,   /* a number as "%.Nf" with N = `digits`; empty if it is missing */
     NB_CELL_JSON,    /* any value as JSON */
     NB_CELL_INDEX    /* the number of the row, from 1 on */
@@ -172,7 +177,8 @@ void nb_table_rows_add(struct nb_text_table *table, const struct nb_table_column
 void nb_table_rows_fill(struct nb_text_table *table, const struct nb_table_column *columns,
                         size_t count, const json_t *rows);
 
-/* Prints a table of all rows on standard output. */
-void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows);
+/* Prints a table of all rows. */
+void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows,
+                         FILE *out);
 
 #endif

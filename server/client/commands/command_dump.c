@@ -203,23 +203,17 @@ static void print_losses(const struct nb_bogofilter_list *list)
     }
 }
 
-static uint64_t left_out(const struct nb_bogofilter_list *list)
-{
-    uint64_t sum = 0;
-    for (int i = 0; i < NB_LOSSES; i++)
-        sum += list->losses[i].count;
-    return sum;
-}
-
 static void print_list(const struct nb_bogofilter_list *list)
 {
+    uint64_t lost = 0;
+    for (int i = 0; i < NB_LOSSES; i++)
+        lost += list->losses[i].count;
     (void)printf("  %12s  messages of spam\n",
                  nb_figure_of(list->messages[NB_BOGOFILTER_SPAM]).text);
     (void)printf("  %12s  messages of ham\n", nb_figure_of(list->messages[NB_BOGOFILTER_HAM]).text);
-    (void)printf("  %12s  tokens of bogofilter taken, which are %s features\n",
-                 nb_figure_of(list->tokens).text, nb_figure_of(nb_model_rows(list->rows)).text);
-    if (left_out(list) > 0)
-        (void)printf("left out:\n");
+    (void)printf("  %12s  tokens of bogofilter taken, which are %s features\n%s",
+                 nb_figure_of(list->tokens).text, nb_figure_of(nb_model_rows(list->rows)).text,
+                 lost > 0 ? "left out:\n" : "");
     print_losses(list);
 }
 
@@ -291,18 +285,6 @@ static ssize_t give_bytes(void *user, char *bytes, size_t room)
     return rc == 0 ? (ssize_t)length : -1;
 }
 
-/* Returns why the request failed. A fault of the dump takes precedence: it may be the cause of the
- * daemon's error. */
-static int upload_result(const struct upload *u, int rc, struct nb_error *error)
-{
-    if (ferror(u->in))
-        return nb_error_set(error, NB_IO, "the dump cannot be read");
-    if (u->check.error.code != 0)
-        return nb_error_set(error, u->check.error.code, "the dump is not whole: %s",
-                            u->check.error.text);
-    return rc;
-}
-
 static int send_dump(const struct nb_client *client, const char *source, FILE *in,
                      const char *encoding, json_t **row, struct nb_error *error)
 {
@@ -319,66 +301,48 @@ static int send_dump(const struct nb_client *client, const char *source, FILE *i
                                             .encoding = encoding,
                                             .give = give_bytes,
                                             .user = &u};
-    rc = rc == 0 ? upload_result(&u, nb_call_once(&client->daemon, &request, row, error), error)
-                 : nb_error_no_memory(error);
+    rc = rc == 0 ? nb_call_once(&client->daemon, &request, row, error) : nb_error_no_memory(error);
+    /* A fault of the dump may be the cause of the daemon's error. */
+    if (ferror(in))
+        rc = nb_error_set(error, NB_IO, "the dump cannot be read");
+    else if (u.check.error.code != 0)
+        rc = nb_error_set(error, u.check.error.code, "the dump is not whole: %s",
+                          u.check.error.text);
     nb_dump_check_deinit(&u.check);
     nb_buffer_deinit(&path);
-    return rc;
-}
-
-static int send_list(const struct nb_client *client, const char *source,
-                     const struct nb_bogofilter_list *list, json_t **row, struct nb_error *error)
-{
-    FILE *dump = nb_bogofilter_dump(list);
-    if (dump == NULL)
-        return nb_error_no_memory(error);
-    int rc = send_dump(client, source, dump, NULL, row, error);
-    if (ferror(dump))
-        rc = nb_error_no_memory(error);
-    (void)fclose(dump); /* only read from: no data is lost */
-    return rc;
-}
-
-static int import_dump(const struct nb_client *client, const char *source, FILE *in,
-                       const char *encoding, struct nb_error *error)
-{
-    json_t *row = NULL;
-    int rc = send_dump(client, source, in, encoding, &row, error);
-    if (rc == 0)
-        rc = print_result(client, NULL, row, error);
-    json_decref(row);
-    return rc;
-}
-
-static int import_bogofilter(const struct nb_client *client, const char *source, FILE *in,
-                             struct nb_error *error)
-{
-    struct nb_bogofilter_list list = {.rows = NULL};
-    json_t *row = NULL;
-    int rc = nb_text_setup() == 0 ? 0 : nb_error_no_memory(error);
-    if (rc == 0)
-        rc = nb_bogofilter_read(in, &list, error);
-    if (rc == 0)
-        rc = send_list(client, source, &list, &row, error);
-    if (rc == 0)
-        rc = print_result(client, &list, row, error);
-    json_decref(row);
-    nb_bogofilter_list_deinit(&list);
-    nb_text_teardown();
     return rc;
 }
 
 static int import_file(const struct nb_client *client, const struct import_options *options,
                        FILE *in, const char *encoding, struct nb_error *error)
 {
+    struct nb_bogofilter_list list = {.rows = NULL};
     enum format format = FORMAT_DUMP;
+    json_t *row = NULL;
     int rc = find_format(options->format, in, encoding != NULL, &format, error);
     if (rc == 0 && !options->is_replacing)
         rc = refuse_existing(client, error);
-    if (rc != 0)
-        return rc;
-    return format == FORMAT_BOGOFILTER ? import_bogofilter(client, options->source, in, error)
-                                       : import_dump(client, options->source, in, encoding, error);
+    bool is_list = rc == 0 && format == FORMAT_BOGOFILTER;
+    FILE *dump = is_list ? NULL : in;
+    if (is_list)
+        rc =
+            nb_text_setup() == 0 ? nb_bogofilter_read(in, &list, error) : nb_error_no_memory(error);
+    if (is_list && rc == 0 && (dump = nb_bogofilter_dump(&list)) == NULL)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = send_dump(client, options->source, dump, encoding, &row, error);
+    if (is_list && dump != NULL) {
+        rc = ferror(dump) != 0 ? nb_error_no_memory(error) : rc;
+        (void)fclose(dump); /* only read from: no data is lost */
+    }
+    if (rc == 0)
+        rc = print_result(client, is_list ? &list : NULL, row, error);
+    json_decref(row);
+    if (is_list) {
+        nb_bogofilter_list_deinit(&list);
+        nb_text_teardown();
+    }
+    return rc;
 }
 
 /* A word that is the name of a file is that file. */

@@ -37,30 +37,10 @@ static void add_labels(struct nb_text_table *table, const char *row_name, const 
     nb_buffer_deinit(&text);
 }
 
-/* Adds a figure of a model. A damaged model has none. */
-static void add_figure(struct nb_text_table *table, const json_t *model, const char *member)
-{
-    bool is_damaged = json_object_get(model, "state") != NULL;
-    nb_table_cell(table, "%s",
-                  is_damaged ? "-" : nb_figure_of(nb_answer_number(model, member)).text);
-}
-
-static void add_documents(struct nb_text_table *table, const char *name, const json_t *model)
-{
-    (void)name;
-    add_figure(table, model, "documents");
-}
-
-static void add_vocabulary(struct nb_text_table *table, const char *name, const json_t *model)
-{
-    (void)name;
-    add_figure(table, model, "vocabulary");
-}
-
 static const struct nb_table_column MODEL_COLUMNS[] = {
     NB_COLUMN("model", "name", NB_CELL_TEXT, 0),
-    {.head = ">documents", .add = add_documents},
-    {.head = ">vocabulary", .add = add_vocabulary},
+    NB_COLUMN(">documents", "documents", NB_CELL_NUMBER, 0),
+    NB_COLUMN(">vocabulary", "vocabulary", NB_CELL_NUMBER, 0),
     {.head = "labels", .add = add_labels},
 };
 
@@ -73,7 +53,7 @@ static int run_models(struct nb_client *client, const void *options, char **argu
     if (rc == 0 && client->json)
         rc = nb_answer_print(all, error);
     else if (rc == 0)
-        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models);
+        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models, stdout);
     json_decref(all);
     return rc;
 }
@@ -192,7 +172,7 @@ static void print_status(const struct nb_client *client, const json_t *models,
                  nb_counted(json_array_size(models), "model").text);
     (void)printf(", %s\n", nb_counted(documents, "document").text);
     if (i > 0 && i <= SHOWN_MOST)
-        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models);
+        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models, stdout);
     (void)puts(json_array_size(a->remarks) > 0 ? "needs attention:" : "nothing needs attention");
     json_array_foreach(a->remarks, i, row)
     {

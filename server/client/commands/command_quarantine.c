@@ -61,7 +61,7 @@ static int print_page(void *user, json_t *page, struct nb_error *error)
     struct listed *listed = user;
     if (listed->is_json)
         return nb_answer_print(page, error);
-    nb_table_rows_print(NB_COLUMNS(ROW_COLUMNS), json_object_get(page, "quarantine"));
+    nb_table_rows_print(NB_COLUMNS(ROW_COLUMNS), json_object_get(page, "quarantine"), stdout);
     if (listed->time[0] == '\0')
         (void)snprintf(listed->time, sizeof listed->time, "%s", nb_answer_text(page, "time"));
     return 0;
@@ -89,7 +89,7 @@ static const struct nb_table_column SOURCE_COLUMNS[] = {
 static void print_effect(const struct nb_exchange_input *asked, json_t *reply)
 {
     nb_exchange_text("{model}: {documents change} in the quarantine\n\n", asked, reply);
-    nb_table_rows_print(NB_COLUMNS(SOURCE_COLUMNS), json_object_get(reply, "sources"));
+    nb_table_rows_print(NB_COLUMNS(SOURCE_COLUMNS), json_object_get(reply, "sources"), stdout);
     nb_compare_print(json_object_get(reply, "evaluation"), "with");
 }
 

@@ -159,7 +159,7 @@ static void print_distribution(const struct nb_exchange_input *asked, json_t *re
     if (fields == NULL)
         return;
     (void)putchar('\n');
-    nb_table_rows_print(NB_COLUMNS(FIELD_COLUMNS), fields);
+    nb_table_rows_print(NB_COLUMNS(FIELD_COLUMNS), fields, stdout);
     (void)putchar('\n');
     print_values(fields);
 }
@@ -291,7 +291,7 @@ static void print_clusters(json_t *reply)
         columns[count++] = NUMBERS;
     if (json_object_get(reply, "labelled") != NULL)
         columns[count++] = LABEL;
-    nb_table_rows_print(columns, count, clusters);
+    nb_table_rows_print(columns, count, clusters, stdout);
 }
 
 static void print_members(const json_t *reply)

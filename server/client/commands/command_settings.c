@@ -226,7 +226,7 @@ static int run_show(struct nb_client *client, const void *user, char **arguments
     if (rc == 0 && client->json)
         rc = nb_answer_print(row, error);
     else if (rc == 0 && count == 0)
-        nb_table_rows_print(NB_COLUMNS(SETTINGS_COLUMNS), settings);
+        nb_table_rows_print(NB_COLUMNS(SETTINGS_COLUMNS), settings, stdout);
     json_decref(meanings);
     json_decref(row);
     return rc;
@@ -323,7 +323,7 @@ static void print_stats(const struct nb_exchange_input *asked, json_t *row)
     const char *label;
     const json_t *listing;
     nb_exchange_text("{model}: {documents document}, {vocabulary word}\n\n", asked, row);
-    nb_table_rows_print(NB_COLUMNS(LABEL_COLUMNS), json_object_get(row, "labels"));
+    nb_table_rows_print(NB_COLUMNS(LABEL_COLUMNS), json_object_get(row, "labels"), stdout);
     json_object_foreach(json_object_get(row, "telling"), label, listing)
     {
         print_tokens(label, listing);
@@ -332,7 +332,7 @@ static void print_stats(const struct nb_exchange_input *asked, json_t *row)
     if (!options->has_settings)
         return;
     (void)putchar('\n');
-    nb_table_rows_print(NB_COLUMNS(SETTINGS_COLUMNS), json_object_get(row, "settings"));
+    nb_table_rows_print(NB_COLUMNS(SETTINGS_COLUMNS), json_object_get(row, "settings"), stdout);
 }
 
 static const struct nb_exchange STATS = {

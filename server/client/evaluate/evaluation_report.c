@@ -75,23 +75,15 @@ static void print_figures(const struct nb_report *report, const struct figure_ro
 
 static void print_labels(const json_t *figures, FILE *out)
 {
-    static const char *const HEAD[] = {"label",      ">documents", ">given",
-                                       ">precision", ">recall",    ">F1"};
-    struct nb_text_table table;
-    const char *name;
-    const json_t *label;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_object_foreach(json_object_get(figures, "labels"), name, label)
-    {
-        nb_table_cell(&table, "%s", name);
-        add_figure(&table, json_object_get(label, "documents"), 1, 0, "");
-        add_figure(&table, json_object_get(label, "predicted"), 1, 0, "");
-        add_figure(&table, json_object_get(label, "precision"), 100, 2, " %");
-        add_figure(&table, json_object_get(label, "recall"), 100, 2, " %");
-        add_figure(&table, json_object_get(label, "f1"), 100, 2, " %");
-    }
-    nb_table_print(&table, out);
-    nb_table_deinit(&table);
+    static const struct nb_table_column COLUMNS[] = {
+        NB_COLUMN("label", "@", NB_CELL_TEXT, 0),
+        NB_COLUMN(">documents", "documents", NB_CELL_NUMBER, 0),
+        NB_COLUMN(">given", "predicted", NB_CELL_NUMBER, 0),
+        NB_COLUMN(">precision", "precision", NB_CELL_PERCENT, 2),
+        NB_COLUMN(">recall", "recall", NB_CELL_PERCENT, 2),
+        NB_COLUMN(">F1", "f1", NB_CELL_PERCENT, 2),
+    };
+    nb_table_rows_print(NB_COLUMNS(COLUMNS), json_object_get(figures, "labels"), out);
 }
 
 static void print_confusion(const json_t *figures, FILE *out)
@@ -131,25 +123,17 @@ static void print_confusion(const json_t *figures, FILE *out)
 /* Prints pairs of labels in place of a confusion table that would be too wide. */
 static void print_pairs(const json_t *figures, FILE *out)
 {
-    static const char *const HEAD[] = {"is", "given", ">documents"};
-    const json_t *pairs = json_object_get(figures, "worst_pairs"), *pair;
-    struct nb_text_table table;
-    size_t i;
+    static const struct nb_table_column COLUMNS[] = {
+        NB_COLUMN("is", "label", NB_CELL_NAME, 0),
+        NB_COLUMN("given", "given", NB_CELL_NAME, 0),
+        NB_COLUMN(">documents", "documents", NB_CELL_NUMBER, 0),
+    };
+    const json_t *pairs = json_object_get(figures, "worst_pairs");
     if (json_array_size(pairs) == 0 ||
         json_object_size(json_object_get(figures, "labels")) <= CONFUSION_LABELS)
         return;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
-    json_array_foreach(pairs, i, pair)
-    {
-        const char *label = json_string_value(json_object_get(pair, "label"));
-        const char *given = json_string_value(json_object_get(pair, "given"));
-        nb_table_cell(&table, "%s", label != NULL ? label : "?");
-        nb_table_cell(&table, "%s", given != NULL ? given : "?");
-        add_figure(&table, json_object_get(pair, "documents"), 1, 0, "");
-    }
     (void)fputs("\nmost often taken for another\n", out);
-    nb_table_print(&table, out);
-    nb_table_deinit(&table);
+    nb_table_rows_print(NB_COLUMNS(COLUMNS), pairs, out);
 }
 
 static bool has_many_labels(const struct nb_report *report)

@@ -84,10 +84,10 @@ static int walk_file(struct walk *walk, const struct stat *status, struct nb_str
 static int walk_entry(struct walk *walk, const char *name, struct nb_string label, int depth)
 {
     struct stat status;
-    if (lstat(walk->path.bytes, &status) != 0 ||
+    if (name[0] == '.' || lstat(walk->path.bytes, &status) != 0 ||
         (S_ISLNK(status.st_mode) &&
          (stat(walk->path.bytes, &status) != 0 || S_ISDIR(status.st_mode))))
-        return 0; /* removed in the meantime, or a link that is not followed */
+        return 0; /* hidden, removed in the meantime, or a link that is not followed */
     if (S_ISDIR(status.st_mode) && walk->options->by_folder && depth == 0)
         label = nb_string_of(name);
     if (S_ISDIR(status.st_mode))
@@ -97,30 +97,46 @@ static int walk_entry(struct walk *walk, const char *name, struct nb_string labe
 
 /* ---- Maildir --------------------------------------------------------------------------------- */
 
-static int walk_mails(struct walk *walk, const char *folder, struct nb_string label)
+/* Calls `enter` with the path and the name of each entry of the present folder, sorted by bytes. */
+static int each_entry(struct walk *walk, struct nb_string label, int depth,
+                      int (*enter)(struct walk *walk, const char *name, struct nb_string label,
+                                   int depth))
 {
     struct dirent **entries;
+    int rc = 0, count = scandir(walk->path.bytes, &entries, NULL, by_bytes);
     size_t length = walk->path.length;
-    int rc = set_path(walk, length, folder);
-    int count = rc == 0 ? scandir(walk->path.bytes, &entries, NULL, by_bytes) : 0;
     if (count < 0) {
         skip(walk, strerror(errno));
-        count = 0;
+        return 0;
     }
-    size_t inside = walk->path.length;
     for (int i = 0; i < count; i++) {
-        struct stat status;
-        const char *name = entries[i]->d_name;
-        if (rc == 0 && name[0] != '.' && !is_marked(name)) {
-            rc = set_path(walk, inside, name);
-            if (rc == 0 && stat(walk->path.bytes, &status) == 0 && S_ISREG(status.st_mode))
-                rc = walk_file(walk, &status, label, "file");
-        }
+        if (rc == 0)
+            rc = set_path(walk, length, entries[i]->d_name);
+        if (rc == 0)
+            rc = enter(walk, entries[i]->d_name, label, depth);
+        cut_path(walk, length);
         free(entries[i]);
     }
+    free(entries);
+    return rc;
+}
+
+static int walk_mail(struct walk *walk, const char *name, struct nb_string label, int depth)
+{
+    struct stat status;
+    (void)depth;
+    bool is_mail = name[0] != '.' && !is_marked(name) && stat(walk->path.bytes, &status) == 0 &&
+                   S_ISREG(status.st_mode);
+    return is_mail ? walk_file(walk, &status, label, "file") : 0;
+}
+
+static int walk_mails(struct walk *walk, const char *folder, struct nb_string label)
+{
+    size_t length = walk->path.length;
+    int rc = set_path(walk, length, folder);
+    if (rc == 0)
+        rc = each_entry(walk, label, 0, walk_mail);
     cut_path(walk, length);
-    if (count > 0)
-        free(entries);
     return rc;
 }
 
@@ -150,53 +166,16 @@ static bool folder_label(const struct nb_files_options *options, const char *nam
     return options->is_recursive;
 }
 
-static int walk_maildir_folders(struct walk *walk, struct nb_string label)
+static int walk_maildir_folder(struct walk *walk, const char *name, struct nb_string label,
+                               int depth)
 {
-    struct dirent **entries;
-    int rc = 0, count = scandir(walk->path.bytes, &entries, NULL, by_bytes);
-    size_t length = walk->path.length;
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        struct nb_string own = label;
-        bool is_wanted = name[0] == '.' && name[1] != '.' && name[1] != '\0' &&
-                         folder_label(walk->options, name + 1, &own);
-        if (rc == 0 && is_wanted) {
-            rc = set_path(walk, length, name);
-            if (rc == 0)
-                rc = walk_maildir(walk, own);
-            cut_path(walk, length);
-        }
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-    return rc;
+    (void)depth;
+    bool is_wanted = name[0] == '.' && name[1] != '.' && name[1] != '\0' &&
+                     folder_label(walk->options, name + 1, &label);
+    return is_wanted ? walk_maildir(walk, label) : 0;
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
-
-static int walk_plain_folder(struct walk *walk, struct nb_string label, int depth)
-{
-    struct dirent **entries;
-    int rc = 0, count = scandir(walk->path.bytes, &entries, NULL, by_bytes);
-    size_t length = walk->path.length;
-    if (count < 0) {
-        skip(walk, strerror(errno));
-        return 0;
-    }
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        if (rc == 0 && name[0] != '.') {
-            rc = set_path(walk, length, name);
-            if (rc == 0)
-                rc = walk_entry(walk, name, label, depth);
-            cut_path(walk, length);
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    return rc;
-}
 
 static int walk_folder(struct walk *walk, struct nb_string label, int depth)
 {
@@ -205,12 +184,12 @@ static int walk_folder(struct walk *walk, struct nb_string label, int depth)
         return 0;
     }
     if (!has_folder(walk, "cur") || !has_folder(walk, "new"))
-        return walk_plain_folder(walk, label, depth);
+        return each_entry(walk, label, depth, walk_entry);
     int rc = 0;
     /* When --folder names folders, the inbox is read only if it has a label of its own. */
     if (label.length > 0 || walk->options->folders.count == 0)
         rc = walk_maildir(walk, label);
-    return rc == 0 ? walk_maildir_folders(walk, label) : rc;
+    return rc == 0 ? each_entry(walk, label, 0, walk_maildir_folder) : rc;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */

@@ -104,7 +104,7 @@ START_TEST(a_table_shows_rows_by_columns)
     json_t *rows = json_loads(TABLES[_i].rows, 0, NULL);
     ck_assert_ptr_nonnull(rows);
     begin_output();
-    nb_table_rows_print(NB_COLUMNS(COLUMNS), rows);
+    nb_table_rows_print(NB_COLUMNS(COLUMNS), rows, stdout);
     end_output(TABLES[_i].printed);
     json_decref(rows);
 }
