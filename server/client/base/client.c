@@ -106,49 +106,6 @@ int nb_settings_put_all(json_t *settings, const char *text, struct nb_error *err
     return rc;
 }
 
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
-/* Appends the character at `p`, which is not plain, and escapes it where JSON needs it. Returns how
- * many bytes the character has at `p`, 0 without memory. */
-static size_t write_special(const unsigned char *p, size_t left, struct nb_buffer *out)
-{
-    size_t length = nb_utf8_sequence(p, p + left);
-    if (length > 1)
-        return nb_buffer_append(out, p, length) == 0 ? length : 0;
-    int rc;
-    if (length == 0)
-        rc = nb_buffer_puts(out, "\\ufffd");
-    else if (*p == '\n')
-        rc = nb_buffer_puts(out, "\\n");
-    else if (*p == '"' || *p == '\\')
-        rc = nb_buffer_printf(out, "\\%c", *p);
-    else
-        rc = nb_buffer_printf(out, "\\u%04x", *p);
-    return rc == 0 ? 1 : 0;
-}
-
-int nb_quote(struct nb_string text, struct nb_buffer *out)
-{
-    const unsigned char *p = (const unsigned char *)text.bytes;
-    int rc = nb_buffer_puts(out, "\"");
-    for (size_t i = 0; i < text.length && rc == 0;) {
-        size_t begin = i;
-        while (i < text.length && is_plain(p[i]))
-            i++;
-        rc = nb_buffer_append(out, p + begin, i - begin);
-        if (rc != 0 || i == text.length)
-            continue;
-        size_t taken = write_special(p + i, text.length - i, out);
-        i += taken;
-        if (taken == 0)
-            return NB_NO_MEMORY;
-    }
-    return rc == 0 ? nb_buffer_puts(out, "\"") : rc;
-}
-
 static volatile sig_atomic_t was_interrupted; /* set by the signal handler */
 
 static void note_signal(int number)

@@ -52,11 +52,6 @@ int nb_settings_put(json_t *settings, const char *text, struct nb_error *error);
  * nb_settings_put. */
 int nb_settings_put_all(json_t *settings, const char *text, struct nb_error *error);
 
-/* Appends a text in quotes, escaped where JSON needs it (RFC 8259, section 7); each byte that is
- * not UTF-8 becomes U+FFFD. Returns 0 or NB_NO_MEMORY, which may leave a part of the text in
- * `out`. */
-int nb_quote(struct nb_string text, struct nb_buffer *out);
-
 /* Writes the content to `out`. Returns 0 or a code. */
 typedef int nb_write_content(void *user, FILE *out, struct nb_error *error);
 

@@ -88,7 +88,7 @@ static void add_row(struct nb_text_table *table, const json_t *row, const char *
     int length = isinf(evidence) ? BAR : most > 0 ? (int)(fabs(evidence) / most * BAR + 0.5) : 0;
     nb_table_cell(table, "%s", token != NULL ? token : "(prior)");
     if (count > 0)
-        nb_table_cell(table, "%lld", (long long)count);
+        nb_table_cell(table, "%s", nb_figure_of((uint64_t)count).text);
     else
         nb_table_cell(table, "%s", "");
     nb_table_cell(table, "%+.3f", evidence);

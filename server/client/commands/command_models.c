@@ -30,8 +30,8 @@ static void add_labels(struct nb_text_table *table, const char *row_name, const 
     }
     json_object_foreach(json_object_get(model, "labels"), name, counts)
     {
-        (void)nb_buffer_printf(&text, "%s%s %ju", text.length > 0 ? ", " : "", name,
-                               (uintmax_t)nb_answer_number(counts, "documents"));
+        (void)nb_buffer_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", name,
+                               nb_figure_of(nb_answer_number(counts, "documents")).text);
     }
     nb_table_cell(table, "%.*s", (int)text.length, text.length > 0 ? text.bytes : "");
     nb_buffer_deinit(&text);

@@ -41,52 +41,23 @@ static int ask_nodes(const struct nb_client *client, const char *url, json_t **s
                : rc;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
-
-struct column {
-    const char *head, *member; /* as nb_table_head takes it; of the row */
-};
-
-static void add_cell(struct nb_text_table *table, const json_t *value)
-{
-    if (json_is_integer(value))
-        nb_table_cell(table, "%s", nb_figure_of((uint64_t)json_integer_value(value)).text);
-    else if (json_is_boolean(value))
-        nb_table_cell(table, "%s", json_is_true(value) ? "yes" : "no");
-    else if (json_string_length(value) > 0)
-        nb_table_cell(table, "%s", nb_shown(json_string_value(value)).text);
-    else
-        nb_table_cell(table, "-");
-}
-
-static void print_table(const struct column *columns, size_t count, const json_t *rows)
-{
-    const char *heads[NB_TABLE_COLUMNS];
-    struct nb_text_table table;
-    const json_t *row;
-    size_t i;
-    for (size_t k = 0; k < count; k++)
-        heads[k] = columns[k].head;
-    nb_table_head(&table, heads, count);
-    json_array_foreach(rows, i, row)
-    {
-        for (size_t k = 0; k < count; k++)
-            add_cell(&table, json_object_get(row, columns[k].member));
-    }
-    nb_table_print(&table, stdout);
-    nb_table_deinit(&table);
-}
-
 /* ---- status ---------------------------------------------------------------------------------- */
 
 /* Prints a row for each node. Only the row of the node that was asked has its own figures. */
 static void print_status(json_t *said)
 {
-    static const struct column COLUMNS[] = {{"name", "name"},       {"node", "url"},
-                                            {">heard", "seconds"},  {">applied", "applied"},
-                                            {">behind", "behind"},  {"same", "same"},
-                                            {"version", "version"}, {"connected", "connected"},
-                                            {">queued", "queued"},  {"reason", "reason"}};
+    static const struct nb_table_column COLUMNS[] = {
+        NB_COLUMN("name", "name", NB_CELL_NAME, 0),
+        NB_COLUMN("node", "url", NB_CELL_NAME, 0),
+        NB_COLUMN(">heard", "seconds", NB_CELL_NUMBER, 0),
+        NB_COLUMN(">applied", "applied", NB_CELL_NUMBER, 0),
+        NB_COLUMN(">behind", "behind", NB_CELL_NUMBER, 0),
+        NB_COLUMN("same", "same", NB_CELL_BOOL, 0),
+        NB_COLUMN("version", "version", NB_CELL_NAME, 0),
+        NB_COLUMN("connected", "connected", NB_CELL_BOOL, 0),
+        NB_COLUMN(">queued", "queued", NB_CELL_NUMBER, 0),
+        NB_COLUMN("reason", "reason", NB_CELL_NAME, 0),
+    };
     json_t *members = json_object_get(said, "members"), *member;
     size_t i;
     json_array_foreach(members, i, member)
@@ -94,7 +65,7 @@ static void print_status(json_t *said)
         if (json_is_true(json_object_get(member, "self")))
             (void)json_object_update_missing(member, json_object_get(said, "nodes"));
     }
-    print_table(COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, members);
+    nb_table_rows_print(NB_COLUMNS(COLUMNS), members, stdout);
 }
 
 /* Returns the code of the worst state in the reply. */
@@ -228,8 +199,11 @@ static int check_stream(struct check *c, size_t stream, struct nb_error *error)
 static int run_check(const struct nb_client *client, char **urls, size_t count,
                      struct nb_error *error)
 {
-    static const struct column COLUMNS[] = {
-        {"node", "url"}, {">number", "number"}, {"digest", "digest"}};
+    static const struct nb_table_column COLUMNS[] = {
+        NB_COLUMN("node", "url", NB_CELL_NAME, 0),
+        NB_COLUMN(">number", "number", NB_CELL_NUMBER, 0),
+        NB_COLUMN("digest", "digest", NB_CELL_NAME, 0),
+    };
     struct check c = {.client = client, .urls = {client->daemon.url}, .count = 1};
     json_t *said;
     for (size_t i = 0; i < count; i++)
@@ -245,7 +219,7 @@ static int run_check(const struct nb_client *client, char **urls, size_t count,
     if (rc == 0 && client->json)
         rc = nb_answer_print(c.rows, error);
     else if (rc == 0)
-        print_table(COLUMNS, sizeof COLUMNS / sizeof *COLUMNS, c.rows);
+        nb_table_rows_print(NB_COLUMNS(COLUMNS), c.rows, stdout);
     if (rc == 0 && c.why.code != 0)
         rc = nb_error_set(error, c.why.code, "%s", c.why.text);
     json_decref(c.rows);

@@ -13,7 +13,6 @@
 #include "server/client/commands/commands.h"
 #include "server/client/commands/exchange.h"
 #include "server/client/commands/run.h"
-#include "server/http/call/path.h"
 
 struct train_options {
     struct nb_files_options files;
@@ -123,8 +122,9 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
     print_count(run->refused, "refused", false);
     if (run->unread > 0)
         (void)printf(", %s not read", nb_counted(run->unread, "file").text);
-    (void)printf("; %s, %.0f/s\n", nb_figure_of_seconds(seconds).text,
-                 seconds > 0 ? (double)run->documents / seconds : 0);
+    (void)printf(
+        "; %s, %s/s\n", nb_figure_of_seconds(seconds).text,
+        nb_figure_of(seconds > 0 ? (uint64_t)((double)run->documents / seconds + 0.5) : 0).text);
     if (run->documents > 0)
         print_labels(run->client);
 }
@@ -244,43 +244,33 @@ static int take_untrained(void *user, const struct nb_outcome *outcome, struct n
     return 0;
 }
 
-static int untrain_id(struct nb_call *call, const char *path, const char *id,
-                      struct untrain_tally *tally, struct nb_error *error)
-{
-    json_t *reply = NULL, *object = json_pack("{s:s}", "id", id);
-    char *body = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    if (body == NULL)
-        return nb_error_set(error, NB_CLIENT_USAGE, "--id: an id is UTF-8");
-    const struct nb_call_request request = {
-        .method = "POST", .path = path, .type = "application/json", .body = {body, strlen(body)}};
-    int rc = nb_call_json(call, &request, &reply, error);
-    if (rc == 0)
-        count_receipt(tally, reply);
-    if (rc == NB_NOT_FOUND) {
-        nb_message("%s", error->text);
-        tally->unknown++;
-        rc = 0;
-    }
-    json_decref(reply);
-    free(body);
-    return rc;
-}
+static const struct nb_exchange UNTRAINING = {
+    .method = "POST",
+    .path = "/v1/models/{model}/untrain",
+    .query = {{"source", NB_FLAG_TEXT, offsetof(struct untrain_options, source), false}},
+};
 
 static int untrain_ids(const struct nb_client *client, const struct untrain_options *options,
                        struct untrain_tally *tally, struct nb_error *error)
 {
-    const struct nb_flag_list *ids = &options->ids;
-    struct nb_buffer path = {0};
-    struct nb_call *call = NULL;
-    int rc = nb_path_model(&path, client->model, "/untrain");
-    if (rc == 0)
-        rc = nb_path_query(&path, "source", options->source);
-    rc = rc == 0 ? nb_call_open(&client->daemon, &call, error) : nb_error_no_memory(error);
-    for (size_t i = 0; i < ids->count && rc == 0; i++)
-        rc = untrain_id(call, path.bytes, ids->items[i], tally, error);
-    nb_call_close(&call);
-    nb_buffer_deinit(&path);
+    struct nb_exchange_input asked = {.client = client, .options = options};
+    int rc = nb_call_open(&client->daemon, &asked.call, error);
+    for (size_t i = 0; i < options->ids.count && rc == 0; i++) {
+        json_t *reply = NULL;
+        asked.body = json_pack("{s:s}", "id", options->ids.items[i]);
+        rc = asked.body != NULL ? nb_exchange_ask(&UNTRAINING, &asked, &reply, error)
+                                : nb_error_set(error, NB_CLIENT_USAGE, "--id: an id is UTF-8");
+        if (rc == 0)
+            count_receipt(tally, reply);
+        if (rc == NB_NOT_FOUND) {
+            nb_message("%s", error->text);
+            tally->unknown++;
+            rc = 0;
+        }
+        json_decref(reply);
+        json_decref(asked.body);
+    }
+    nb_call_close(&asked.call);
     return rc;
 }
 
@@ -288,24 +278,21 @@ static int print_result(const struct nb_run *run, const struct untrain_tally *ta
                         struct nb_error *error)
 {
     if (run->client->json) {
-        json_t *object =
-            json_pack("{s:s, s:I, s:I, s:I, s:I}", "model", run->client->model, "forgotten",
-                      (json_int_t)tally->forgotten, "unknown", (json_int_t)tally->unknown, "failed",
-                      (json_int_t)run->refused, "unread", (json_int_t)run->unread);
-        if (tally->waiting > 0)
-            (void)json_object_set_new(object, "quarantined",
-                                      json_integer((json_int_t)tally->waiting));
+        json_t *waiting = tally->waiting > 0 ? json_integer((json_int_t)tally->waiting) : NULL;
+        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o*}", "model", run->client->model,
+                                   "forgotten", (json_int_t)tally->forgotten, "unknown",
+                                   (json_int_t)tally->unknown, "failed", (json_int_t)run->refused,
+                                   "unread", (json_int_t)run->unread, "quarantined", waiting);
         int rc = nb_answer_print(object, error);
         json_decref(object);
         return rc;
     }
-    if (!is_quiet)
-        (void)printf("%s: %s forgotten, %s not known", nb_shown(run->client->model).text,
-                     nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
-    if (!is_quiet && tally->waiting > 0)
-        (void)printf(", %s wait for an administrator", nb_figure_of(tally->waiting).text);
-    if (!is_quiet)
-        (void)putchar('\n');
+    if (is_quiet)
+        return 0;
+    (void)printf("%s: %s forgotten, %s not known", nb_shown(run->client->model).text,
+                 nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
+    print_count(tally->waiting, "wait for an administrator", false);
+    (void)putchar('\n');
     return 0;
 }
 

@@ -20,7 +20,9 @@ _Static_assert((int)NB_TABLE_COLUMNS > (int)CONFUSION_LABELS, "labels");
 static void add_figure(struct nb_text_table *table, const json_t *value, double factor, int digits,
                        const char *unit)
 {
-    if (json_is_number(value))
+    if (json_is_integer(value))
+        nb_table_cell(table, "%s", nb_figure_of((uint64_t)json_integer_value(value)).text);
+    else if (json_is_number(value))
         nb_table_cell(table, "%.*f%s", digits, json_number_value(value) * factor, unit);
     else
         nb_table_cell(table, "-");
@@ -111,8 +113,7 @@ static void print_confusion(const json_t *figures, FILE *out)
         nb_table_cell(&table, "%s", truth);
         json_object_foreach(labels, given, column)
         {
-            nb_table_cell(&table, "%lld",
-                          (long long)json_integer_value(json_object_get(cells, given)));
+            nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(cells, given)).text);
         }
     }
     (void)fputc('\n', out);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/client/base/client.h"
+#include "server/json/emit.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -303,7 +304,7 @@ static int write_set(struct nb_string cell, struct nb_buffer *out)
         rc = is_first ? 0 : nb_buffer_puts(out, ",");
         is_first = false;
         if (rc == 0)
-            rc = nb_quote(value, out);
+            rc = nb_json_string(out, value);
     }
     return rc == 0 ? nb_buffer_puts(out, "]") : rc;
 }
@@ -335,13 +336,13 @@ static int write_value(const struct nb_mapping *mapping, const struct nb_mapping
         return refuse(part, text, line, what, error);
     int rc = nb_buffer_puts(out, out->length == 0 ? "{" : ",");
     if (rc == 0)
-        rc = nb_quote(part->name, out);
+        rc = nb_json_string(out, part->name);
     if (rc == 0)
         rc = nb_buffer_puts(out, ":");
     if (rc == 0 && is_number)
         rc = write_number(digits, number, out);
     else if (rc == 0)
-        rc = part->kind == NB_MAPPING_SET ? write_set(text, out) : nb_quote(text, out);
+        rc = part->kind == NB_MAPPING_SET ? write_set(text, out) : nb_json_string(out, text);
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 

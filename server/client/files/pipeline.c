@@ -14,6 +14,7 @@
 
 #include "server/client/base/client.h"
 #include "server/http/call/path.h"
+#include "server/json/emit.h"
 
 static int write_base64(struct nb_string bytes, struct nb_buffer *out)
 {
@@ -36,7 +37,7 @@ static int write_member(const char *name, struct nb_string value, struct nb_buff
         return 0;
     int rc = nb_buffer_printf(out, "\"%s\":", name);
     if (rc == 0)
-        rc = nb_quote(value, out);
+        rc = nb_json_string(out, value);
     return rc == 0 ? nb_buffer_puts(out, ",") : rc;
 }
 
@@ -46,7 +47,7 @@ static int write_content(const struct nb_item *item, struct nb_buffer *out)
         return 0;
     int rc = nb_buffer_puts(out, item->is_mail ? "\"mail_base64\":" : "\"text\":");
     if (rc == 0)
-        rc = item->is_mail ? write_base64(item->content, out) : nb_quote(item->content, out);
+        rc = item->is_mail ? write_base64(item->content, out) : nb_json_string(out, item->content);
     return rc == 0 ? nb_buffer_puts(out, ",") : rc;
 }
 
