@@ -144,9 +144,7 @@ static double share_of(const struct run *r, uint32_t label)
 {
     const struct nb_settings *s = &r->published->settings;
     struct nb_string name = nb_model_label_name(r->live->counts, r->corpus.numbers[label]);
-    if (s->prior == NB_PRIOR_GIVEN)
-        return nb_settings_label_weight(s, name.bytes);
-    return s->prior == NB_PRIOR_UNIFORM ? 1 : r->corpus.documents[label];
+    return nb_settings_label_weight(s, name.bytes, r->corpus.documents[label]);
 }
 
 static int take_shares(struct run *r)

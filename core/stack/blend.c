@@ -235,9 +235,7 @@ void nb_blend_put_sums(struct nb_blend *b)
                                                                       b->labels[v].numbers[i]);
         if (b->labels[v].numbers[0] != NB_BLEND_NO_LABEL)
             documents += nb_besides_documents(&b->besides, b->labels[v].numbers[0]);
-        b->scores[v] = s->prior == NB_PRIOR_EMPIRICAL ? documents
-                       : s->prior == NB_PRIOR_GIVEN ? nb_settings_label_weight(s, b->labels[v].name)
-                                                    : 1;
+        b->scores[v] = nb_settings_label_weight(s, b->labels[v].name, documents);
         weights += b->scores[v];
     }
     for (uint32_t v = 0; v < b->size; v++) {

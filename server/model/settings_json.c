@@ -183,18 +183,36 @@ static int take_labels(const struct reading *r, const json_t *value, struct nb_p
     return rc == 0 ? take_weights(r, object, list, count) : rc;
 }
 
-/* Reads the prior: a name, or weights by label. */
+/* Reads {"default": number, "labels": {"label": number, ...}}; the labels may be missing. */
+static int take_dirichlet(const struct reading *r, const json_t *value)
+{
+    static const struct nb_json_member members[] = {{"default", NB_TYPE_NUMBER, true},
+                                                    {"labels", NB_TYPE_OBJECT, false}};
+    const json_t *is[2];
+    struct nb_settings *settings = r->settings;
+    int rc = nb_json_take(value, "prior: \"dirichlet\"", members, 2, is, r->error);
+    if (rc != 0)
+        return rc;
+    settings->prior = NB_PRIOR_DIRICHLET;
+    settings->prior_default = json_number_value(is[0]);
+    return is[1] == NULL ? 0 : take_labels(r, is[1], &settings->weights, &settings->weight_count);
+}
+
+/* Reads the prior: a name, weights by label, or {"dirichlet": {...}}. */
 static int take_prior(const struct reading *r, const json_t *value)
 {
     struct nb_settings *settings = r->settings;
     if (json_is_string(value)) /* NB_PRIOR_GIVEN has no name: it is given as weights */
         return take_name(r->setting->name, value, r->setting->names, NB_PRIOR_GIVEN,
                          &settings->prior, r->error);
+    const json_t *dirichlet = json_object_get(value, "dirichlet");
+    if (json_is_object(dirichlet) && json_object_size(value) == 1)
+        return take_dirichlet(r, dirichlet);
     settings->prior = NB_PRIOR_GIVEN;
     if (json_object_size(value) == 0)
         return nb_error_set(r->error, NB_UNUSABLE,
-                            "member \"prior\" names no label; it is \"empirical\", \"uniform\" or "
-                            "{\"label\": weight, ...}");
+                            "member \"prior\" names no label; it is \"empirical\", \"uniform\", "
+                            "{\"label\": weight, ...} or {\"dirichlet\": {\"default\": number}}");
     return take_labels(r, value, &settings->weights, &settings->weight_count);
 }
 
@@ -373,6 +391,19 @@ static void emit_weights(struct nb_emitter *e, const struct nb_prior_weight *lis
     nb_emit_close(e, '}');
 }
 
+static void emit_dirichlet(struct nb_emitter *e, const struct nb_settings *settings)
+{
+    nb_emit_open(e, '{');
+    nb_emit_member_open(e, "dirichlet", '{');
+    nb_emit_member_short_double(e, "default", settings->prior_default);
+    if (settings->weight_count > 0) {
+        nb_emit_key(e, "labels");
+        emit_weights(e, settings->weights, settings->weight_count);
+    }
+    nb_emit_close(e, '}');
+    nb_emit_close(e, '}');
+}
+
 static void emit_values(struct nb_emitter *e, const struct nb_smoothing *by)
 {
     nb_emit_member_open(e, "values", '{');
@@ -453,6 +484,8 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
     case NB_SETTING_PRIOR:
         if (settings->prior == NB_PRIOR_GIVEN)
             emit_weights(e, settings->weights, settings->weight_count);
+        else if (settings->prior == NB_PRIOR_DIRICHLET)
+            emit_dirichlet(e, settings);
         else
             nb_emit_text(e, setting->names[settings->prior]);
         break;

@@ -44,12 +44,16 @@ class Counts:
         return {w for w, c in ranked[skip_top:] if c >= max(1, min_count)}
 
 
-def log_prior(counts, prior):
+def log_prior(counts, prior, estimate="mean"):
+    """`prior`: as the setting, but {"dirichlet": {label: a, "": a of the others}}."""
     labels = counts.labels
     if prior == "empirical":
         weights = {v: counts.docs[v] for v in labels}
     elif prior == "uniform":
         weights = {v: 1.0 for v in labels}
+    elif isinstance(prior.get("dirichlet"), dict):
+        a, less = prior["dirichlet"], 1 if estimate == "map" else 0
+        weights = {v: counts.docs[v] + a.get(v, a[""]) - less for v in labels}
     else:
         mean = sum(prior.values()) / len(prior)
         weights = {v: prior.get(v, mean) for v in labels}
@@ -102,7 +106,7 @@ def log_scores(documents, bag, event_model="multinomial", smoothing=1.0, prior="
     counts = Counts(documents)
     used = counts.used(min_count, skip_top)
     known = Counter({w: c for w, c in bag.items() if w in used})
-    priors = log_prior(counts, prior)
+    priors = log_prior(counts, prior, estimate)
     event = EVENTS[event_model]
     by = Estimate(estimate, smoothing)
     return {v: priors[v] + event(counts, v, known, used, by) for v in counts.labels}

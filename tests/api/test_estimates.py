@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Posterior mean, posterior mode and relative frequency: probabilities of 0 are told as null and stay sound."""
 import math
+from collections import Counter
+from fractions import Fraction
 
 from book import PROBES, Model
 from harness import equal, holds, near, refused
@@ -257,14 +259,51 @@ def test_scores_of_impossible_labels_are_kept(api):
             equal(copy.classify(text)["log_scores"], model.classify(text)["log_scores"], text)
 
 
+DIRICHLETS = ({"default": 2.0}, {"default": 0.5}, {"default": 3.0, "labels": {"ham": 1.0, "nobody": 9.0}})
+
+
+def test_a_dirichlet_prior_of_the_labels(api):
+    """The posterior's mean and mode by fractions, of two labels and three; "dirichlet" is also the name of a label."""
+    with Model(api) as model:
+        model.filled()
+        for third in (False, True):
+            if third:
+                model.train("rare third thing", "third", id="3")
+            for a in DIRICHLETS:
+                for estimate, smoothing, predict in (("mean", 1, "estimate"), ("mean", 1, "integrate"), ("map", 1.5, "estimate")):
+                    if estimate == "map" and a["default"] < 1:
+                        continue
+                    model.put(prior={"dirichlet": a}, estimate=estimate, smoothing=smoothing, predict=predict)
+                    equal(model.row()["settings"]["prior"], {"dirichlet": a})
+                    docs = Counter(label for label, _ in model.documents.values())
+                    count = {v: Fraction(n) + Fraction(a.get("labels", {}).get(v, a["default"])) - (estimate == "map") for v, n in docs.items()}
+                    got = model.classify("")["probabilities"]
+                    for v, n in count.items():
+                        near(got[v], float(n / sum(count.values())), f"{v} {a} {estimate} {predict}")
+        model.put(prior={"dirichlet": 3, "ham": 1})
+        equal(model.row()["settings"]["prior"], {"dirichlet": 3, "ham": 1}, "weights of labels")
+
+
+def test_a_dirichlet_prior_that_cannot_be(api):
+    """A mode counts 1 less: below 1 it would be below 0 for a label without a document."""
+    with Model(api) as model:
+        def put(a, **more): return api.put(model.path, {"prior": {"dirichlet": a}, **more})
+        for a, word in (({"default": 2, "labels": {"spam": 0.5}}, "\"spam\" has 0.5"), ({"default": 0.5}, "\"default\" is 0.5")):
+            refused(put(a, estimate="map", smoothing=2), 422, "map", "at least 1", word)
+            put(a).ok()
+        refused(put({"default": 2}, estimate="mle"), 422, "mle", "no prior")
+        put({"default": 1, "labels": {"spam": 1}}, estimate="map", smoothing=2).ok()
+
+
 def test_priors_are_stored(api):
     """In the ledger, in a dump, and after a start."""
     daemon = api.another().start()
     client = daemon.client
     forms = [{"labels": {"a": 0.5, "ü": 2.0}}, {"alpha": 0.25, "beta": 3.0}, {"m": 50.0, "p": "vocabulary"}, {"m": 2.5, "p": "uniform"}]
     said = []
+    priors = ["empirical", {"dirichlet": {"default": 0.5}}, {"dirichlet": {"default": 2.0, "labels": {"a": 3.0, "ü": 0.25}}}, {"a": 2.0}]
     for i, smoothing in enumerate(forms):
-        client.put(f"/v1/models/m{i}", {"preset": "book", "smoothing": smoothing, "event_model": "bernoulli"}).ok(201)
+        client.put(f"/v1/models/m{i}", {"preset": "book", "smoothing": smoothing, "event_model": "bernoulli", "prior": priors[i]}).ok(201)
         for n, (text, label) in enumerate((("sun sun rain", "a"), ("rain hail", "ü"), ("wind", "c"))):
             client.post(f"/v1/models/m{i}/train", {"text": text, "label": label, "id": str(n)}).ok()
         dump = client.get(f"/v1/models/m{i}/export").ok().body
@@ -274,7 +313,8 @@ def test_priors_are_stored(api):
     client = daemon.start().client
     for i, smoothing in enumerate(forms):
         for name in (f"m{i}", f"copy{i}"):
-            equal(client.get("/v1/models/" + name).ok().json["settings"]["smoothing"], smoothing)
+            settings = client.get("/v1/models/" + name).ok().json["settings"]
+            equal((settings["smoothing"], settings["prior"]), (smoothing, priors[i]))
             equal(client.post(f"/v1/models/{name}/classify", {"text": "sun hail"}).ok().json["log_scores"], said[i], name)
 
 

@@ -261,6 +261,12 @@ def test_the_prior_has_an_interval(api):
         # Beta(3.5, 9.5): Brown, Cai and DasGupta 2001, Jeffreys' interval for 3 of 12.
         near(prior["interval"][0], 0.0759423, "low", 1e-6)
         near(prior["interval"][1], 0.5291911, "high", 1e-6)
+        model.put(prior={"dirichlet": {"default": 2, "labels": {"spam": 3}}})
+        got = distribution(model, label="spam", limit=0).ok().json["prior"]
+        near(got["probability"], 6 / 17, "the mean of Beta(6, 11)", 1e-12)
+        near(got["interval"][0], quantile(6, 11, 0.975), "low", 1e-9)
+        near(got["interval"][1], quantile(6, 11, 0.025), "high", 1e-9)
+        model.put(prior="empirical")
         narrow = distribution(model, label="spam", limit=0, interval=0.5).ok().json
         equal(narrow["interval"], 0.5)
         holds(prior["interval"][0] < narrow["prior"]["interval"][0] < 0.25 < narrow["prior"]["interval"][1]

@@ -158,7 +158,7 @@ def test_every_line_about_networks_runs(api):
 
 
 def test_every_line_of_the_tutorial_runs(api):
-    equal(run_all(api, readme(TUTORIAL)), 24, "commands")
+    equal(run_all(api, readme(TUTORIAL)), 28, "commands")
 
 
 def test_every_line_about_clients_runs(api):

@@ -142,6 +142,19 @@ def test_a_tumour_that_no_label_can_have(api):
         near(math.exp(got["log_scores"]["benign"]), 2 / 5 * 2 / 4 * 2 / 4 * 2 / 4 * 1 / 4 * 2 / 4)
 
 
+def test_a_tumour_with_a_prior_of_the_labels(api):
+    """Beta(2, 2): (2 + 2) / 9 are benign, by the mode (2 + 1) / 7."""
+    rows = attributes.table(attributes.TUMOURS, attributes.TUMOUR_FIELDS)
+    with Attributes(api, attributes.categories(attributes.TUMOUR_FIELDS), prior={"dirichlet": {"default": 2}}) as model:
+        model.filled(rows)
+        for more, benign, malignant in (({}, 4 / 9, 5 / 9), ({"estimate": "map", "smoothing": 2}, 3 / 7, 4 / 7)):
+            model.put(prior={"dirichlet": {"default": 2}}, **more)
+            got = model.classify(attributes.NEW_TUMOUR)
+            equal(got["label"], "benign")
+            near(math.exp(got["log_scores"]["malignant"]), malignant * 3 / 5 * 1 / 5 * 4 / 5 * 3 / 5 * 1 / 5)
+            near(math.exp(got["log_scores"]["benign"]), benign * 2 / 4 * 2 / 4 * 2 / 4 * 1 / 4 * 2 / 4)
+
+
 def test_refused_with_categories(api):
     """What has no meaning for a category, or would divide by 0; a parent enters by the m-estimate alone."""
     fields = attributes.categories(attributes.TUMOUR_FIELDS)

@@ -18,7 +18,7 @@ from collections import Counter
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import attributes  # noqa: E402
 import book  # noqa: E402
-from golden import ESTIMATES, EVENTS, PRIORS, SHARES, Book, Driver, agree, is_token, smoothing_text  # noqa: E402
+from golden import ESTIMATES, EVENTS, PRIORS, SHARES, Book, Driver, agree, give_parameters, is_token, smoothing_text  # noqa: E402
 
 KINDS = ["text", "category", "set", "number"]
 STRUCTURES = ["naive", "tan"]
@@ -136,7 +136,7 @@ class Fields:
         living = [(u, b.get(None, Counter())) for u, b in self.living]
         if isinstance(self.s["smoothing"], tuple):
             return Book(living, {**self.s, "min_count": 0, "skip_top": 0, "predict": "estimate"}).score(v, bags.get(None, {}))
-        prior = self.s["weights"] if self.s["prior"] == "given" else self.s["prior"]
+        prior = {"given": self.s["weights"], "dirichlet": {"dirichlet": self.s["weights"]}}.get(self.s["prior"], self.s["prior"])
         return book.log_scores(living, bags.get(None, Counter()), self.s["event"], a, prior, estimate=self.s["estimate"])[v]
 
     def field(self, v, f, bags, estimate):
@@ -211,6 +211,7 @@ def random_settings(rnd, labels, structure, wanted):
         s["smoothing"] = ("m", rnd.choice([1.0, 0.01, 50.0]), SHARES[SHARES.index(form[2:])])
     if s["prior"] == "given":
         s["weights"] = {v: rnd.uniform(0.1, 4) for v in labels}
+    give_parameters(s, rnd, labels)
     return s
 
 

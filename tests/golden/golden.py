@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 
 EVENTS = ["multinomial", "binary", "bernoulli", "complement"]
-PRIORS = ["empirical", "uniform", "given"]
+PRIORS = ["empirical", "uniform", "given", "dirichlet"]
 ESTIMATES = ["mean", "map", "mle"]
 SHARES = ["uniform", "vocabulary", "parent"]
 PREDICTIONS = ["estimate", "integrate"]
@@ -109,6 +109,10 @@ class Book:
             return math.log(self.docs[v] / sum(self.docs.values()))
         if kind == "uniform":
             return math.log(1 / len(self.labels))
+        if kind == "dirichlet":
+            less = self.s["estimate"] == "map"
+            counts = {u: self.docs[u] + weights.get(u, weights[""]) - less for u in self.labels}
+            return math.log(counts[v] / sum(counts.values()))
         mean = sum(weights.values()) / len(weights)
         return math.log(weights.get(v, mean) / sum(weights.get(u, mean) for u in self.labels))
 
@@ -441,7 +445,18 @@ def random_settings(rnd, labels, wanted):
     if s["prior"] == "given":
         named = sorted(rnd.sample(labels, rnd.randint(1, len(labels))))
         s["weights"] = {v: rnd.uniform(0.01, 5) for v in named}
+    give_parameters(s, rnd, labels)
     return s
+
+
+def give_parameters(s, rnd, labels):
+    """A Dirichlet prior of the labels: "" is the default. With the relative frequency there is none, with the mode each is at
+    least 1."""
+    if s["prior"] == "dirichlet" and s["estimate"] == "mle":
+        s["prior"] = "uniform"
+    if s["prior"] == "dirichlet":
+        named = ["", *sorted(rnd.sample(labels, rnd.randint(0, len(labels))))]
+        s["weights"] = {v: (s["estimate"] == "map") + rnd.choice([rnd.uniform(0.01, 5), 40.0]) for v in named}
 
 
 def fit_estimate(s):

@@ -194,6 +194,11 @@ static void settings(char **rest)
     s.number = number;
     for (char *item; (item = next(rest)) != NULL && s.weight_count < WEIGHTS_MOST;)
         weights[s.weight_count++] = weight_of(item);
+    if (s.prior == NB_PRIOR_DIRICHLET) { /* the first one, without a label, is the default */
+        s.prior_default = weights[0].weight;
+        s.weights++;
+        s.weight_count--;
+    }
     if (nb_smoothing_is_of_parent(&s.smoothing_by))
         s.parent = parent_name;
     require(nb_settings_check(&s, NULL) == 0, "bad settings");

@@ -80,14 +80,10 @@ size_t nb_scorer_memory(const struct nb_scorer *scorer)
 static void put_weights(const struct nb_scorer *s, const struct nb_model *model,
                         struct nb_score_view *view)
 {
-    const struct nb_settings *settings = &s->settings;
     for (uint32_t i = 0; i < view->size; i++) {
         struct nb_score_label *l = &view->labels[i];
-        l->base = 1;
-        if (settings->prior == NB_PRIOR_EMPIRICAL)
-            l->base = s->has_factors ? view->estimates[i].documents : (double)l->documents;
-        if (settings->prior == NB_PRIOR_GIVEN)
-            l->base = nb_settings_label_weight(settings, model->labels[l->label]->name);
+        double documents = s->has_factors ? view->estimates[i].documents : (double)l->documents;
+        l->base = nb_settings_label_weight(&s->settings, model->labels[l->label]->name, documents);
     }
 }
 

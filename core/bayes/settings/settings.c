@@ -13,7 +13,7 @@ static const char *const event_models[] = {"multinomial", "binary", "bernoulli",
                                            NULL};
 static const char *const estimates[] = {"mean", "map", "mle", NULL};
 static const char *const predictions[] = {"estimate", "integrate", NULL};
-static const char *const priors[] = {"empirical", "uniform", "given", NULL};
+static const char *const priors[] = {"empirical", "uniform", "given", "dirichlet", NULL};
 static const char *const decisions[] = {"bayes", "stacked", NULL};
 
 #define ALL_FIELDS ((1u << NB_FIELDS) - 1)
@@ -89,7 +89,8 @@ static const struct nb_setting table[] = {
      .help =
          "P(label) before a word is read: the label's share of the documents (empirical: Mitchell "
          "1997, table 6.2), equal shares (uniform), or weights by label, where a label that is "
-         "not named weighs the mean of the named."},
+         "not named weighs the mean of the named. Or a Dirichlet prior of the shares, with a "
+         "number for each label (Murphy 2012, section 3.4)."},
     {.name = "min_count",
      .type = NB_SETTING_COUNT,
      .offset = offsetof(struct nb_settings, min_count),
@@ -441,9 +442,29 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     return 0;
 }
 
-double nb_settings_label_weight(const struct nb_settings *settings, const char *label)
+double nb_settings_label_parameter(const struct nb_settings *settings, const char *label)
 {
-    return nb_label_weights_find(settings->weights, settings->weight_count, label);
+    for (size_t i = 0; i < settings->weight_count; i++)
+        if (strcmp(settings->weights[i].label, label) == 0)
+            return settings->weights[i].weight;
+    return settings->prior_default;
+}
+
+double nb_settings_label_weight(const struct nb_settings *settings, const char *label,
+                                double documents)
+{
+    switch ((enum nb_prior_kind)settings->prior) {
+    case NB_PRIOR_GIVEN:
+        return nb_label_weights_find(settings->weights, settings->weight_count, label);
+    case NB_PRIOR_UNIFORM:
+        return 1;
+    case NB_PRIOR_DIRICHLET:
+        return documents + nb_settings_label_parameter(settings, label) -
+               (settings->estimate == NB_ESTIMATE_MAP);
+    case NB_PRIOR_EMPIRICAL:
+        break;
+    }
+    return documents;
 }
 
 bool nb_settings_leave_words_out(const struct nb_settings *settings)

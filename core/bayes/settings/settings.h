@@ -26,7 +26,7 @@ enum nb_event_model {
 enum nb_estimate { NB_ESTIMATE_MEAN, NB_ESTIMATE_MAP, NB_ESTIMATE_MLE };
 enum nb_structure { NB_STRUCTURE_NAIVE, NB_STRUCTURE_TAN };
 enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
-enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN };
+enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN, NB_PRIOR_DIRICHLET };
 enum nb_number { NB_NUMBER_GAUSSIAN, NB_NUMBER_BINS, NB_NUMBER_AUTO };
 enum nb_new_fields { NB_NEW_FIELDS_REFUSE, NB_NEW_FIELDS_LEARN };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
@@ -43,8 +43,10 @@ struct nb_settings {
     double smoothing;                 /* one number; or alpha, m or the default of `smoothing_by` */
     struct nb_smoothing smoothing_by; /* owned */
     int prior;                        /* enum nb_prior_kind */
-    struct nb_prior_weight *weights;  /* owned; sorted by label; only with NB_PRIOR_GIVEN */
+    /* Owned; sorted by label; with NB_PRIOR_GIVEN, or parameters with NB_PRIOR_DIRICHLET. */
+    struct nb_prior_weight *weights;
     size_t weight_count;
+    double prior_default; /* parameter of other labels; with NB_PRIOR_DIRICHLET, else 0 */
     uint64_t min_count;
     uint64_t skip_top;
     uint64_t max_term_count;  /* most occurrences of one feature in one document; 0: no limit */
@@ -117,9 +119,14 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
 void nb_settings_deinit(struct nb_settings *settings);
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
 
-/* The weight that the prior gives a label, by its name; for a label without a weight, the mean of
- * all weights. Only with NB_PRIOR_GIVEN. */
-double nb_settings_label_weight(const struct nb_settings *settings, const char *label);
+/* What P(v) of a label with so many documents is proportional to, by its name: with NB_PRIOR_GIVEN
+ * its weight, or the mean of all weights if it has none; with NB_PRIOR_DIRICHLET D_v + a_v, or with
+ * the estimate `map` D_v + a_v - 1 (Murphy 2012, section 3.4). Above 0 if the label has a document.
+ */
+double nb_settings_label_weight(const struct nb_settings *settings, const char *label,
+                                double documents);
+/* The parameter a_v of a label. Only with NB_PRIOR_DIRICHLET. */
+double nb_settings_label_parameter(const struct nb_settings *settings, const char *label);
 
 /* The attributes of a model, borrowed from its settings. */
 static inline struct nb_attributes nb_settings_attributes(const struct nb_settings *settings)

@@ -60,6 +60,12 @@ static int check_prior(const struct nb_setting *s, const struct nb_settings *set
     int rc = check_enum(s, settings->prior, error);
     if (rc != 0)
         return rc;
+    if (settings->prior == NB_PRIOR_DIRICHLET) {
+        rc = check_number(s, "prior: \"default\"", settings->prior_default, error);
+        return rc != 0 || settings->weight_count == 0
+                   ? rc
+                   : check_labels(s, settings->weights, settings->weight_count, error);
+    }
     if (settings->prior != NB_PRIOR_GIVEN) {
         if (settings->weight_count == 0)
             return 0;
@@ -334,6 +340,30 @@ static int check_structure(const struct nb_settings *s, struct nb_error *error)
     return 0;
 }
 
+/* Checks the parameters of the labels' prior: the mode counts each less 1, which is below 0 for a
+ * label without a document. */
+static int check_label_parameters(const struct nb_settings *s, struct nb_error *error)
+{
+    if (s->prior != NB_PRIOR_DIRICHLET || s->estimate == NB_ESTIMATE_MEAN)
+        return 0;
+    if (s->estimate == NB_ESTIMATE_MLE)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "estimate: \"mle\" has no prior: prior, which it does not use, must "
+                            "not be \"dirichlet\"");
+    for (size_t i = 0; i < s->weight_count; i++)
+        if (s->weights[i].weight < 1)
+            return nb_error_set(error, NB_UNUSABLE,
+                                "estimate: \"map\" needs a prior of at least 1 for each label, "
+                                "because the mode counts 1 less: \"%.64s\" has %.15g",
+                                s->weights[i].label, s->weights[i].weight);
+    if (s->prior_default < 1)
+        return nb_error_set(error, NB_UNUSABLE,
+                            "estimate: \"map\" needs a prior of at least 1 for each label, "
+                            "because the mode counts 1 less: \"default\" is %.15g",
+                            s->prior_default);
+    return 0;
+}
+
 static int check_estimate(const struct nb_settings *s, struct nb_error *error)
 {
     bool is_mode = s->estimate == NB_ESTIMATE_MAP;
@@ -341,6 +371,8 @@ static int check_estimate(const struct nb_settings *s, struct nb_error *error)
     int rc = check_kind(s, error);
     if (rc == 0)
         rc = check_predict(s, error);
+    if (rc == 0)
+        rc = check_label_parameters(s, error);
     if (rc != 0)
         return rc;
     if (is_mode && least < 1)

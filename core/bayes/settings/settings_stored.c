@@ -53,6 +53,8 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
     case NB_SETTING_PRIOR:
         write_name(w, s->names[settings->prior]);
         nb_label_weights_write(w, settings->weights, settings->weight_count);
+        if (settings->prior == NB_PRIOR_DIRICHLET)
+            nb_pack_double(w, settings->prior_default);
         break;
     case NB_SETTING_MODEL:
     case NB_SETTING_HOST:
@@ -232,8 +234,12 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
         if (value < 0)
             return r->failed ? NB_CORRUPT : NB_VERSION;
         memcpy(to, &value, sizeof value);
-        if (s->type == NB_SETTING_PRIOR)
-            return nb_label_weights_read(r, &settings->weights, &settings->weight_count);
+        if (s->type != NB_SETTING_PRIOR)
+            return 0;
+        int rc = nb_label_weights_read(r, &settings->weights, &settings->weight_count);
+        if (rc == 0 && settings->prior == NB_PRIOR_DIRICHLET)
+            settings->prior_default = nb_unpack_double(r);
+        return rc;
     }
     return 0;
 }

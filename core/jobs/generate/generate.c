@@ -390,6 +390,8 @@ struct word_listing {
     double mass;
     struct nb_word_law law; /* the law at the end of the walk */
     uint64_t documents, documents_all;
+    double parameter,
+        parameters;     /* Dirichlet prior of the labels: its own one, and the sum of all */
     double last_weight; /* weight of the last word, and its posterior: many words have the same */
     struct nb_posterior last;
 };
@@ -429,9 +431,16 @@ static struct nb_posterior posterior_of(const struct word_listing *l, uint64_t c
 static void read_sums(struct word_listing *l)
 {
     const struct nb_model *counts = l->walk.live->counts;
+    const struct nb_settings *settings = &l->walk.published->settings;
     nb_model_read_lock(counts);
     l->documents = nb_model_documents(counts, l->walk.label);
     l->documents_all = nb_model_documents_all(counts);
+    if (settings->prior == NB_PRIOR_DIRICHLET)
+        for (uint32_t v = 0; v < nb_model_label_count(counts); v++) {
+            double a = nb_settings_label_parameter(settings, nb_model_label_name(counts, v).bytes);
+            l->parameter = v == l->walk.label ? a : l->parameter;
+            l->parameters += nb_model_documents(counts, v) > 0 ? a : 0;
+        }
     nb_model_unlock(counts);
 }
 
@@ -443,10 +452,17 @@ static int tell_label(struct word_listing *l, const struct nb_distribution_sink 
                                        .words = l->law.sum,
                                        .vocabulary = l->law.vocabulary,
                                        .has_unseen = !l->law.is_by_word && l->law.vocabulary > 0};
-    label.is_prior_estimated = l->walk.published->settings.prior == NB_PRIOR_EMPIRICAL;
-    if (label.is_prior_estimated)
+    double own = (double)l->documents + l->parameter;
+    double others = (double)l->documents_all + l->parameters - own;
+    label.is_prior_estimated = true;
+    label.prior.interval = (struct nb_interval){1, 1};
+    if (l->walk.published->settings.prior == NB_PRIOR_EMPIRICAL)
         label.prior.interval =
             nb_share_interval((double)l->documents, (double)l->documents_all, l->mass);
+    else if (l->walk.published->settings.prior != NB_PRIOR_DIRICHLET)
+        label.is_prior_estimated = false;
+    else if (others > 0) /* else it is the only label */
+        label.prior.interval = nb_beta_interval(own, others, l->mass);
     label.dirichlet = l->law.added + l->law.offset * (double)l->law.vocabulary;
     if (label.has_unseen)
         label.unseen = posterior_of(l, 0, l->law.addend);

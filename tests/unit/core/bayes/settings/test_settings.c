@@ -213,7 +213,7 @@ static void spoil(struct nb_settings *s, int i)
         s->decision = 2;
         break;
     case 7:
-        s->prior = 3;
+        s->prior = 4;
         break;
     case 8:
         s->weights[1].weight = -0.5;
