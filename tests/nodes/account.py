@@ -27,7 +27,7 @@ COPIES = "copy."  # how names of models begin that are copies: nodes must have t
 MOST_PLACES = 20000
 NEVER = float("inf")
 SWEEPS = ("undo", "merge", "delete_label")
-Row = namedtuple("Row", "source label text")
+Row = namedtuple("Row", "source label text reviewed", defaults=(False,))  # reviewed: somebody gave the label by its id
 
 
 class Event:
@@ -72,16 +72,17 @@ class Event:
             return self.what["default"]
         return self.what["default"] if self.kind == "train" and chain is None else chain
 
-    def _taught(self, chain, label, text):
-        if chain and chain[-1][1:] == (label, text):
+    def _taught(self, chain, label, text, reviews=False):
+        reviews = reviews and label is not None
+        if chain and chain[-1][1:3] == (label, text) and (chain[-1].reviewed or not reviews):
             return chain
-        return (chain or ()) + (Row(self.source, label, text),)
+        return (chain or ()) + (Row(self.source, label, text, reviews),)
 
     def _train(self, chain):
         return self._taught(chain, self.what["label"], self.what["text"])
 
     def _label(self, chain):
-        return self._taught(chain, self.what["label"], chain[-1].text) if chain else chain
+        return self._taught(chain, self.what["label"], chain[-1].text, reviews=True) if chain else chain
 
     def _untrain(self, _):
         return None
@@ -254,7 +255,7 @@ class Account:
         there = self.models_there(client)
         equal(sorted(there), sorted(self.models), "the models")
         for name, documents in self.models.items():
-            state = {id: chain[-1][1:] for id, chain in documents.items() if id != MODEL}
+            state = {id: chain[-1][1:3] for id, chain in documents.items() if id != MODEL}
             try:
                 Acknowledged().check_model(client, name, state, there[name], rng, 20)
             except AssertionError as error:
