@@ -30,7 +30,8 @@ static const struct {
     const struct nb_command *commands[GROUP_MOST]; /* those behind the last are NULL */
 } GROUPS[] = {
     {"Teach and correct",
-     {&NB_COMMAND_TRAIN, &NB_COMMAND_UNTRAIN, &NB_COMMAND_UNDO, &NB_COMMAND_QUARANTINE}},
+     {&NB_COMMAND_TRAIN, &NB_COMMAND_UNTRAIN, &NB_COMMAND_UNDO, &NB_COMMAND_QUARANTINE,
+      &NB_COMMAND_SUSPECTS}},
     {"Ask", {&NB_COMMAND_CLASSIFY, &NB_COMMAND_EXPLAIN, &NB_COMMAND_FILTER, &NB_COMMAND_WATCH}},
     {"See what a model knows, how good and how fast it is",
      {&NB_COMMAND_STATUS, &NB_COMMAND_MODELS, &NB_COMMAND_STATS, &NB_COMMAND_EVALUATE,

@@ -53,6 +53,7 @@
     SCRIPT(router)                                                                                 \
     SCRIPT(sender)                                                                                 \
     SCRIPT(signin)                                                                                 \
+    SCRIPT(suspects)                                                                               \
     SCRIPT(theme)                                                                                  \
     SCRIPT(train)                                                                                  \
     SCRIPT(try)                                                                                    \

@@ -26,7 +26,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SAMPLE = os.path.join(TOP, "scripts", "sample")
 VALGRIND = True
 USAGE, DATAERR, NOINPUT, UNAVAILABLE, CANTCREAT, IOERR, TEMPFAIL, NOPERM = 64, 65, 66, 69, 73, 74, 75, 77
-COMMANDS = ("train", "classify", "explain", "filter", "untrain", "models", "stats", "evaluate",
+COMMANDS = ("train", "classify", "explain", "filter", "untrain", "suspects", "models", "stats", "evaluate",
             "export", "import", "undo", "backup", "quarantine", "refit", "sample", "network",
             "rename-label", "delete-label", "derive", "cluster", "create", "set", "show", "delete", "bench", "restore", "em", "watch", "nodes", "status")
 HAM = b"From: anna@example.org\nTo: ben@example.org\nSubject: garden %d\nDate: today\n\nlunch in the garden %d\n"

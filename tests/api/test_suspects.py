@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Suspected wrong labels: documents with changed labels are found, with the right label, the sources and pages; a document
 that somebody has looked at is no suspect any more, also after a replay, a rebuild and an import."""
-import json
 import random
 
 from acknowledged import rebuilt
 from harness import equal, holds, quoted, refused
 from prometheus import parse
+from test_client import Bayesc
 
 M = "/v1/models/m"
 WORDS = {"spam": "buy cheap pills offer money winner prize click free casino".split(),
@@ -129,3 +129,19 @@ def test_refusals(api):
         refused(client.get(f"{M}/suspects?{query}"), 400)
     client.post(M + "/train", {"text": "one", "label": "a"}).ok()
     equal(suspects(client)["suspects"], [], "one label")
+
+
+def test_by_the_client(api):
+    """Columns, a limit, who has taught them, and JSON."""
+    daemon = api.another().start()
+    client = daemon.client
+    _, wrong = taught(client, ["spam", "ham"])
+    bayesc = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
+    out = bayesc.run("suspects", "m", "--limit", "2").decode()
+    lines = out.splitlines()
+    equal(lines[0].split(), ["id", "label", "suggested", "probability", "source", "time"])
+    holds(all(line.split()[0] in wrong and line.split()[4] == "careless" for line in lines[1:3]), out)
+    whole = suspects(client)
+    equal(lines[4], f"m: of 120 documents another label wins for {whole['suspected']}, for {whole['likely']} of them with .9 and more")
+    equal(lines[-1].split(), ["careless", str(whole["likely"])])
+    equal(bayesc.json("suspects", "m"), whole)

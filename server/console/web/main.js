@@ -13,6 +13,7 @@ import * as quality from "./quality.js";
 import {add, address, close, show} from "./router.js";
 import {askForToken} from "./signin.js";
 import {themeSwitch} from "./theme.js";
+import * as suspects from "./suspects.js";
 import * as train from "./train.js";
 import * as trying from "./try.js";
 
@@ -22,6 +23,7 @@ const VIEWS = {
   train: {title: "Train", show: train.show, isOfModel: true, role: "train"},
   history: {title: "History", show: history.show, isOfModel: true, role: "train"},
   next: {title: "Label next", show: next.show, isOfModel: true, role: "train"},
+  suspects: {title: "Wrong labels", show: suspects.show, isOfModel: true, role: "train"},
   model: {title: "Model", show: model.show, isOfModel: true},
   quality: {title: "Quality", show: quality.show, isOfModel: true},
 };

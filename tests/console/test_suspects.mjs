@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+import {equal} from "./browser.mjs";
+
+const WORDS = {spam: "buy cheap pills offer money winner prize click", ham: "meeting report agenda minutes project budget noon friday"};
+
+// A model with two wrong labels.
+async function asked(api) {
+  const daemon = await api.daemon();
+  const documents = [];
+  for (let i = 0; i < 40; i++) {
+    const right = i % 2 ? "spam" : "ham", words = WORDS[right].split(" ");
+    const label = i < 2 ? (right === "spam" ? "ham" : "spam") : right;
+    documents.push({id: `mail-${i}`, label, source: i < 2 ? "careless" : "careful", text: words.map((_, k) => words[(i * 3 + k * (1 + (i % 3))) % words.length]).join(" ")});
+  }
+  await daemon.call("POST", "v1/models/mail/train", {documents});
+  const tab = await api.tab(daemon);
+  await tab.go("suspects/mail");
+  await tab.sees("main", "Of 40 documents another label wins for 2");
+  return {daemon, tab, label: async (id) => (await daemon.call("GET", `v1/models/mail/documents/${id}`)).label};
+}
+
+export async function one_key_keeps_and_one_corrects(api) {
+  const {daemon, tab, label} = await asked(api);
+  await tab.sees("main", "By source: careless");
+  await tab.looksRight("suspects");
+  const [first, second] = await tab.page.$$eval("tbody th", (all) => all.map((one) => one.textContent));
+  const before = [await label(first), await label(second)];
+  await tab.page.focus("tbody tr");
+  await tab.page.keyboard.press("y");
+  await tab.sees("tbody tr:first-child", "corrected");
+  await tab.page.keyboard.press("n");
+  await tab.sees("tbody tr:last-child", "kept");
+  equal(await label(first), before[0] === "spam" ? "ham" : "spam", "corrected");
+  equal(await label(second), before[1], "kept");
+  equal((await daemon.call("GET", "v1/models/mail/suspects")).suspects, [], "neither is suspected");
+  await tab.page.keyboard.press("k");
+  await tab.page.keyboard.press("u");
+  await tab.sees("tbody tr:first-child", "kept");
+  equal(await label(first), before[0], "taken back");
+}
