@@ -224,7 +224,42 @@ static int by_field(const void *a, const void *b)
     return strcmp(left->field, right->field);
 }
 
-/* Reads {"field": {"value": number, ...}, ...}. */
+/* Reads {"value": number or {"label": number, ...}, ...}. */
+static int take_field_values(const struct reading *r, const json_t *value,
+                             struct nb_field_smoothing *field)
+{
+    json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
+    json_t *numbers = json_copy(object), *by_default = json_real(r->settings->smoothing);
+    bool has_labels = false;
+    int rc = numbers == NULL || by_default == NULL ? nb_error_no_memory(r->error) : 0;
+    for (void *at = json_object_iter(object); at != NULL && rc == 0;
+         at = json_object_iter_next(object, at)) {
+        if (!json_is_object(json_object_iter_value(at)))
+            continue;
+        has_labels = true;
+        if (json_object_set(numbers, json_object_iter_key(at), by_default) != 0)
+            rc = nb_error_no_memory(r->error);
+    }
+    if (rc == 0)
+        rc = take_weights(r, numbers, &field->values, &field->count);
+    if (rc == 0 && has_labels &&
+        (field->labels = calloc(field->count + 1, sizeof *field->labels)) == NULL)
+        rc = nb_error_no_memory(r->error);
+    for (size_t i = 0; rc == 0 && has_labels && i < field->count; i++) {
+        const json_t *labels = json_object_get(object, field->values[i].label);
+        if (json_is_object(labels) && json_object_size(labels) == 0)
+            rc = nb_error_set(r->error, NB_UNUSABLE,
+                              "member \"%s\": \"%s\" must name at least one label",
+                              r->setting->name, field->values[i].label);
+        else if (json_is_object(labels))
+            rc = take_labels(r, labels, &field->labels[i].list, &field->labels[i].count);
+    }
+    json_decref(numbers);
+    json_decref(by_default);
+    return rc;
+}
+
+/* Reads {"field": {"value": number or {"label": number, ...}, ...}, ...}. */
 static int take_values(const struct reading *r, const json_t *value, struct nb_smoothing *by)
 {
     json_t *object = (json_t *)(uintptr_t)value; /* iterators only read it */
@@ -238,7 +273,7 @@ static int take_values(const struct reading *r, const json_t *value, struct nb_s
         if (nb_smoothing_add_field(by, nb_string_of(field)) != 0)
             return nb_error_no_memory(r->error);
         struct nb_field_smoothing *added = &by->fields[by->field_count - 1];
-        int rc = take_weights(r, values, &added->values, &added->count);
+        int rc = take_field_values(r, values, added);
         if (rc != 0)
             return rc;
     }
@@ -258,6 +293,7 @@ static int smoothing_kind_of(const json_t *const *is)
     } kinds[] = {{1u << LABELS, NB_SMOOTHING_LABELS},
                  {1u << ALPHA | 1u << BETA, NB_SMOOTHING_BETA},
                  {1u << M | 1u << P, NB_SMOOTHING_M},
+                 {1u << VALUES, NB_SMOOTHING_VALUES},
                  {1u << VALUES | 1u << DEFAULT, NB_SMOOTHING_VALUES}};
     unsigned members = 0;
     for (unsigned i = 0; i < SMOOTHINGS; i++)
@@ -297,7 +333,9 @@ static int take_smoothing(const struct reading *r, const json_t *value)
                             r->setting->name);
     if (by->kind == NB_SMOOTHING_LABELS)
         return take_labels(r, is[LABELS], &by->labels, &by->label_count);
-    r->settings->smoothing = json_number_value(is[numbers[by->kind]]);
+    if (is[numbers[by->kind]] !=
+        NULL) /* the default need not be given: it is that of the setting */
+        r->settings->smoothing = json_number_value(is[numbers[by->kind]]);
     if (by->kind == NB_SMOOTHING_VALUES)
         return take_values(r, is[VALUES], by);
     if (by->kind == NB_SMOOTHING_M)
@@ -391,6 +429,20 @@ static void emit_weights(struct nb_emitter *e, const struct nb_prior_weight *lis
     nb_emit_close(e, '}');
 }
 
+static void emit_field_values(struct nb_emitter *e, const struct nb_field_smoothing *field)
+{
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < field->count; i++) {
+        const struct nb_value_labels *by = field->labels != NULL ? &field->labels[i] : NULL;
+        nb_emit_name(e, nb_string_of(field->values[i].label));
+        if (by != NULL && by->count > 0)
+            emit_weights(e, by->list, by->count);
+        else
+            nb_emit_short_double(e, field->values[i].weight);
+    }
+    nb_emit_close(e, '}');
+}
+
 static void emit_dirichlet(struct nb_emitter *e, const struct nb_settings *settings)
 {
     nb_emit_open(e, '{');
@@ -409,7 +461,7 @@ static void emit_values(struct nb_emitter *e, const struct nb_smoothing *by)
     nb_emit_member_open(e, "values", '{');
     for (size_t i = 0; i < by->field_count; i++) {
         nb_emit_name(e, nb_string_of(by->fields[i].field));
-        emit_weights(e, by->fields[i].values, by->fields[i].count);
+        emit_field_values(e, &by->fields[i]);
     }
     nb_emit_close(e, '}');
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Dirichlet prior with a number of each value of a field, against a slow computation from the documents."""
 import math
+from fractions import Fraction
 
 import attributes
 from attributes import Attributes
@@ -66,6 +67,39 @@ def test_every_kind_under_every_event_model(api):
                     model.assert_scores(*random_document(api.random))
 
 
+def test_numbers_by_label(api):
+    """(n_mv + a_mv) / (n_v + sum of a_v), by fractions; a label or a value that is not named has the default."""
+    skies = ["sun", "sun", "sun", "rain", "hail", "sun"]
+    labels = ["a", "a", "b", "b", "b", "c"]
+    tags = [["x"], [], ["x"], ["x"], [], []]
+    by_label = {"sky": {"sun": {"a": 4, "b": 0.5}, "rain": 3, "snow": {"a": 100}}, "tags": {"x": {"c": 6}}}
+    with Attributes(api, {"sky": "category", "tags": "set"}) as model:
+        for n, (sky, label, tag) in enumerate(zip(skies, labels, tags)):
+            model.train({"sky": sky, "tags": tag}, label, id=str(n))
+        for less, smoothing in ((0, {"values": by_label}), (0, {"values": by_label, "default": 0.25}),
+                                (1, {"values": {**by_label, "sky": {"sun": {"a": 4, "b": 1.5}}}, "default": 2})):
+            model.put(preset="book", smoothing=smoothing, estimate="map" if less else "mean")
+            kept = {"default": 1, **smoothing}
+            equal(model.row()["settings"]["smoothing"], kept)
+
+            def a(field, value, label):
+                own = smoothing["values"][field].get(value, kept["default"])
+                return Fraction(own.get(label, kept["default"]) if isinstance(own, dict) else own) - less
+            for sky in ("sun", "rain", "hail"):
+                got = model.classify({"sky": sky})["log_scores"]
+                for v in "abc":
+                    own = [s for s, label in zip(skies, labels) if label == v]
+                    p = (own.count(sky) + a("sky", sky, v)) / (len(own) + sum(a("sky", s, v) for s in ("sun", "rain", "hail")))
+                    near(got[v], math.log(Fraction(len(own), 6) * p), f"{sky} {v}")
+            for tag in ([], ["x"]):
+                got = model.classify({"tags": tag})["log_scores"]
+                for v in "abc":
+                    own = [t for t, label in zip(tags, labels) if label == v]
+                    x = a("tags", "x", v)
+                    p = (own.count(["x"]) + x) / (len(own) + 2 * x)
+                    near(got[v], math.log(Fraction(len(own), 6) * (p if tag else 1 - p)), f"{tag} {v}")
+
+
 def test_number_of_all_values_is_the_plain_one(api):
     """With the same number for each value the scores are those of that number, in trees as well."""
     with Tree(api, FIELDS) as model:
@@ -119,7 +153,8 @@ def test_restart_rebuild_and_another_key(api):
 
     def scores(client, path="/v1/models/m"):
         return [client.post(path + "/classify", {"values": v}).ok().json["log_scores"] for v in probes]
-    settings = {"preset": "book", "fields": ALL_KINDS, "smoothing": by_value(0.5)}
+    numbers = by_value(0.5, {**PRIORS, "tags": {"a": {"spam": 3.0}, "f": 1.0, "z": 9.0}})
+    settings = {"preset": "book", "fields": ALL_KINDS, "smoothing": numbers}
     own.client.put("/v1/models/m", settings).ok(201)
     for n in range(30):
         values, text = random_document(api.random)
@@ -135,7 +170,7 @@ def test_restart_rebuild_and_another_key(api):
     own.kill()
     own.start()
     equal(scores(own.client), want, "after a kill")
-    equal(own.client.get("/v1/models/m").ok().json["settings"]["smoothing"], by_value(0.5))
+    equal(own.client.get("/v1/models/m").ok().json["settings"]["smoothing"], numbers)
     own.stop()
     for tool in ("--verify", "--rebuild"):
         status, out, err = api.tool("--data", own.data, tool)
@@ -159,10 +194,15 @@ def test_refusals(api):
                 (by_value(1, {"title": {"free": 2}}), 422, ("smoothing", "title", "text", "category", "set")),
                 (by_value(1, {"amount": {"1": 2}}), 422, ("smoothing", "amount", "number", "category", "set")),
                 (by_value(1, {"country": {"x" * 257: 1}}), 422, ("smoothing", "256")),
-                ({"values": PRIORS}, 422, ("smoothing", "default")),
+                (by_value(1, {"country": {"DE": {}}}), 422, ("smoothing", "DE", "at least one label")),
+                (by_value(1, {"country": {"DE": {"spam": 0}}}), 422, ("smoothing", "spam", "above 0")),
+                (by_value(1, {"country": {"DE": {"spam": "1"}}}), 400, ("smoothing", "spam", "number")),
+                (by_value(1, {"country": {"DE": {"spam": 1, " spam": 2}}}), 422, ("spam", "twice")),
                 ({"default": 1}, 422, ("smoothing", "values")),
                 ({**by_value(1), "m": 2}, 422, ("smoothing",))):
             refused(api.put(model.path, {"preset": "book", "smoothing": smoothing}), status, *words)
+        by_label = by_value(1, {"country": {"DE": {"spam": 0.5, "ham": 2}}})
+        refused(api.put(model.path, {"preset": "book", "smoothing": by_label, "estimate": "map"}), 422, "estimate", "at least 1", "spam")
         for more in ({"estimate": "mle"}, {"estimate": "map", "smoothing": by_value(1, {"country": {"DE": 0.5}})}):
             refused(api.put(model.path, {"preset": "book", "smoothing": by_value(1), **more}), 422, "estimate")
         equal(model.row()["settings"]["smoothing"], 1)

@@ -31,20 +31,22 @@ static double addend(const struct nb_settings *settings, double smoothing)
     return nb_estimate_addend((enum nb_estimate)settings->estimate, smoothing);
 }
 
-/* Returns the addend of the value with the feature `id`. */
-static struct nb_addends value_addends_of(const struct nb_settings *settings, uint64_t id)
+/* Returns the addend of the value with the feature `id` for a label. */
+static struct nb_addends value_addends_of(const struct nb_settings *settings, uint64_t id,
+                                          const char *label)
 {
     const struct nb_smoothing *by = &settings->smoothing_by;
     size_t place = nb_smoothing_place(by, id);
     bool is_named = place < by->value_count && by->values[place].id == id;
-    double b = addend(settings, is_named ? by->values[place].smoothing : settings->smoothing);
+    double b =
+        addend(settings, is_named ? nb_smoothing_of_label(by, place, label) : settings->smoothing);
     return (struct nb_addends){b, b};
 }
 
-/* Returns the sum of the addends of an attribute's values: the `vocabulary` values that documents
- * have. */
+/* Returns the sum of the addends of an attribute's values for a label: the `vocabulary` values that
+ * documents have. */
 static double value_addends_sum(const struct nb_settings *settings, const struct nb_model *model,
-                                size_t attribute, uint64_t vocabulary)
+                                size_t attribute, uint64_t vocabulary, const char *label)
 {
     const struct nb_smoothing *by = &settings->smoothing_by;
     size_t first, end;
@@ -57,7 +59,7 @@ static double value_addends_sum(const struct nb_settings *settings, const struct
             continue;
         assert(others > 0);
         others--;
-        sum += addend(settings, by->values[i].smoothing);
+        sum += addend(settings, nb_smoothing_of_label(by, i, label));
     }
     return sum + (double)others * addend(settings, settings->smoothing);
 }
@@ -122,7 +124,8 @@ static struct nb_addends addends_of(const struct nb_attribute_scores *s,
 {
     const struct nb_attribute_counts *c = &s->counts[attribute];
     if (c->has_addends)
-        return value_addends_of(s->settings, row.id);
+        return value_addends_of(s->settings, row.id,
+                                nb_model_label_name(model, s->names[place]).bytes);
     if (!(s->by_value > 0))
         return label_at(s, attribute, place)->addends;
     if (s->pool != NULL)
@@ -205,12 +208,13 @@ static void put_addends(struct nb_attribute_scores *s, const struct nb_settings 
     struct nb_settings own = *settings;
     own.event_model = (int)c->event;
     c->has_addends = value_addends_has(settings, attribute);
-    double sum = c->has_addends ? value_addends_sum(settings, model, attribute, c->vocabulary) : 0;
     for (uint32_t i = 0; i < s->size; i++) {
         struct nb_attribute_label *l = label_at(s, attribute, i);
         const char *label = nb_model_label_name(model, s->names[i]).bytes;
         l->addends = nb_estimate_addends(&own, label, c->vocabulary);
-        l->added = c->has_addends ? sum : nb_estimate_added(&own, l->addends, c->vocabulary);
+        l->added = c->has_addends
+                       ? value_addends_sum(settings, model, attribute, c->vocabulary, label)
+                       : nb_estimate_added(&own, l->addends, c->vocabulary);
     }
 }
 

@@ -19,10 +19,10 @@
  * m-estimate adds m p to the numerator and m to the denominator; p is 1 / values (for a set 1 / 2),
  * or the value's share of the attribute's counts in all labels. If each value has its own number,
  * b_m is added to the numerator and the sum over all values seen (for a set 2 b_m) to the
- * denominator: the full Dirichlet prior. In the m-estimate with p from a parent
- * (core/stack/blend.h) p is Laplace's estimate from the parent's counts of the attribute in all
- * labels together: (n'_m + 1) / (n' + values' + 1), for a set (d'_m + 1) / (D' + 2); 1 / values if
- * the parent has no counts; for bins 1 / bins.
+ * denominator: the full Dirichlet prior; numbers may differ by label, too. In the m-estimate with p
+ * from a parent (core/stack/blend.h) p is Laplace's estimate from the parent's counts of the
+ * attribute in all labels together: (n'_m + 1) / (n' + values' + 1), for a set (d'_m + 1) / (D' +
+ * 2); 1 / values if the parent has no counts; for bins 1 / bins.
  *
  * The complement model takes the counts of all other labels, except for sets and numbers. An
  * attribute without a value in the document adds nothing, and learning counts nothing for it.

@@ -90,6 +90,11 @@ static int check_field_values(const struct nb_setting *s, const struct nb_field_
         int rc = check_number(s, what, value->weight, error);
         if (rc != 0)
             return rc;
+        const struct nb_value_labels *by = field->labels != NULL ? &field->labels[i] : NULL;
+        if (by != NULL && by->count > 0)
+            rc = check_labels(s, by->list, by->count, error);
+        if (rc != 0)
+            return rc;
         if (strlen(value->label) > NB_CATEGORY_MOST)
             return nb_error_set(error, NB_UNUSABLE, "%s: a value is longer than %d bytes", what,
                                 NB_CATEGORY_MOST);
@@ -230,18 +235,33 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
 
 /* ---- incompatible settings ------------------------------------------------------------------- */
 
-/* Returns the least of all numbers of a smoothing. */
-static double least_smoothing(const struct nb_settings *s)
+/* The least of all numbers of a smoothing, and the label or value that has it ("": all). */
+struct least {
+    double number;
+    const char *name;
+};
+
+static void note_least(struct least *least, const struct nb_prior_weight *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].weight < least->number)
+            *least = (struct least){list[i].weight, list[i].label};
+}
+
+static struct least least_smoothing(const struct nb_settings *s)
 {
     const struct nb_smoothing *by = &s->smoothing_by;
-    double least = s->smoothing;
-    if (by->kind == NB_SMOOTHING_BETA && by->beta < least)
-        return by->beta;
-    for (size_t i = 0; i < by->label_count; i++)
-        least = i == 0 || by->labels[i].weight < least ? by->labels[i].weight : least;
-    for (size_t i = 0; i < by->field_count; i++)
-        for (size_t v = 0; v < by->fields[i].count; v++)
-            least = fmin(least, by->fields[i].values[v].weight);
+    struct least least = {s->smoothing, ""};
+    if (by->kind == NB_SMOOTHING_BETA && by->beta < least.number)
+        least.number = by->beta;
+    if (by->kind == NB_SMOOTHING_LABELS)
+        least.number = INFINITY;
+    note_least(&least, by->labels, by->label_count);
+    for (size_t i = 0; i < by->field_count; i++) {
+        note_least(&least, by->fields[i].values, by->fields[i].count);
+        for (size_t v = 0; by->fields[i].labels != NULL && v < by->fields[i].count; v++)
+            note_least(&least, by->fields[i].labels[v].list, by->fields[i].labels[v].count);
+    }
     return least;
 }
 
@@ -367,7 +387,7 @@ static int check_label_parameters(const struct nb_settings *s, struct nb_error *
 static int check_estimate(const struct nb_settings *s, struct nb_error *error)
 {
     bool is_mode = s->estimate == NB_ESTIMATE_MAP;
-    double least = least_smoothing(s);
+    struct least least = least_smoothing(s);
     int rc = check_kind(s, error);
     if (rc == 0)
         rc = check_predict(s, error);
@@ -375,11 +395,13 @@ static int check_estimate(const struct nb_settings *s, struct nb_error *error)
         rc = check_label_parameters(s, error);
     if (rc != 0)
         return rc;
-    if (is_mode && least < 1)
+    if (is_mode && least.number < 1)
         return nb_error_set(error, NB_UNUSABLE,
                             "estimate: \"map\" needs a smoothing of at least 1, because with less "
-                            "the posterior has no mode inside its range");
-    bool may_be_zero = s->estimate == NB_ESTIMATE_MLE || (is_mode && least <= 1);
+                            "the posterior has no mode inside its range%s%.64s%s",
+                            *least.name != '\0' ? ": \"" : "", least.name,
+                            *least.name != '\0' ? "\"" : "");
+    bool may_be_zero = s->estimate == NB_ESTIMATE_MLE || (is_mode && least.number <= 1);
     if (may_be_zero && s->event_model == NB_EVENT_COMPLEMENT)
         return nb_error_set(error, NB_UNUSABLE,
                             "estimate: with event_model \"complement\" no estimate may be 0, "

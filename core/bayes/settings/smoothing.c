@@ -86,13 +86,24 @@ int nb_label_weights_read(struct nb_unpacker *r, struct nb_prior_weight **list, 
 
 const char *const nb_smoothing_p_names[] = {"uniform", "vocabulary", "parent", NULL};
 
-/* Names of kinds in the store; ONE is not stored. */
-static const char *const kinds[] = {"one", "labels", "beta", "m", "values", NULL};
+/* Names of kinds in the store; ONE is not stored. The last one is VALUES with numbers by label. */
+static const char *const kinds[] = {"one",    "labels",          "beta", "m",
+                                    "values", "values by label", NULL};
+
+enum { STORED_BY_LABEL = NB_SMOOTHING_VALUES + 1 };
+
+static void value_labels_free(struct nb_field_smoothing *field)
+{
+    for (size_t i = 0; field->labels != NULL && i < field->count; i++)
+        nb_label_weights_free(field->labels[i].list, field->labels[i].count);
+    free(field->labels);
+}
 
 static void fields_free(struct nb_field_smoothing *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(fields[i].field);
+        value_labels_free(&fields[i]);
         nb_label_weights_free(fields[i].values, fields[i].count);
     }
     free(fields);
@@ -118,6 +129,22 @@ int nb_smoothing_add_field(struct nb_smoothing *smoothing, struct nb_string fiel
     return 0;
 }
 
+static int copy_value_labels(struct nb_field_smoothing *to, const struct nb_field_smoothing *from)
+{
+    if (from->labels == NULL)
+        return 0;
+    to->labels = calloc(from->count + 1, sizeof *to->labels);
+    if (to->labels == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < from->count; i++) {
+        const struct nb_value_labels *f = &from->labels[i];
+        if (nb_label_weights_copy(f->list, f->count, &to->labels[i].list) != 0)
+            return NB_NO_MEMORY;
+        to->labels[i].count = f->count;
+    }
+    return 0;
+}
+
 static int copy_fields(struct nb_smoothing *to, const struct nb_smoothing *from)
 {
     int rc = 0;
@@ -128,6 +155,8 @@ static int copy_fields(struct nb_smoothing *to, const struct nb_smoothing *from)
             rc = nb_label_weights_copy(f->values, f->count, &to->fields[i].values);
         if (rc == 0)
             to->fields[i].count = f->count;
+        if (rc == 0)
+            rc = copy_value_labels(&to->fields[i], f);
     }
     return rc;
 }
@@ -188,8 +217,9 @@ int nb_smoothing_hash(struct nb_smoothing *smoothing, struct nb_attributes attri
         for (size_t v = 0; v < f->count; v++) {
             char text[NB_CATEGORY_TEXT_MOST];
             size_t length = nb_category_text(name, nb_string_of(f->values[v].label), text);
-            smoothing->values[smoothing->value_count++] = (struct nb_value_smoothing){
-                nb_category_id(key, number, text, length), f->values[v].weight};
+            smoothing->values[smoothing->value_count++] =
+                (struct nb_value_smoothing){nb_category_id(key, number, text, length),
+                                            f->values[v].weight, (uint32_t)i, (uint32_t)v};
         }
     }
     qsort(smoothing->values, count, sizeof *smoothing->values, by_id);
@@ -207,27 +237,51 @@ size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id)
     return nb_search(smoothing->values, smoothing->value_count, &id, is_below);
 }
 
+double nb_smoothing_of_label(const struct nb_smoothing *smoothing, size_t place, const char *label)
+{
+    const struct nb_value_smoothing *v = &smoothing->values[place];
+    const struct nb_value_labels *by = smoothing->fields[v->field].labels;
+    for (size_t i = 0; by != NULL && i < by[v->value].count; i++)
+        if (strcmp(by[v->value].list[i].label, label) == 0)
+            return by[v->value].list[i].weight;
+    return v->smoothing;
+}
+
 /* ---- in the store ---------------------------------------------------------------------------- */
 
-static void write_fields(struct nb_packer *w, const struct nb_smoothing *smoothing)
+static bool has_labels(const struct nb_smoothing *smoothing)
+{
+    bool has = false;
+    for (size_t i = 0; i < smoothing->field_count; i++)
+        has = has || smoothing->fields[i].labels != NULL;
+    return has;
+}
+
+/* By label: behind the values of each field follow the numbers of each of them by label. */
+static void write_fields(struct nb_packer *w, const struct nb_smoothing *smoothing, bool by_label)
 {
     nb_pack_varint(w, smoothing->field_count);
     for (size_t i = 0; i < smoothing->field_count; i++) {
-        nb_pack_string(w, nb_string_of(smoothing->fields[i].field));
-        nb_label_weights_write(w, smoothing->fields[i].values, smoothing->fields[i].count);
+        const struct nb_field_smoothing *f = &smoothing->fields[i];
+        nb_pack_string(w, nb_string_of(f->field));
+        nb_label_weights_write(w, f->values, f->count);
+        for (size_t v = 0; by_label && v < f->count; v++)
+            nb_label_weights_write(w, f->labels != NULL ? f->labels[v].list : NULL,
+                                   f->labels != NULL ? f->labels[v].count : 0);
     }
 }
 
 void nb_smoothing_write(struct nb_packer *w, const struct nb_smoothing *smoothing)
 {
     assert(smoothing->kind > NB_SMOOTHING_ONE && smoothing->kind <= NB_SMOOTHING_VALUES);
-    nb_pack_string(w, nb_string_of(kinds[smoothing->kind]));
+    bool by_label = has_labels(smoothing);
+    nb_pack_string(w, nb_string_of(kinds[by_label ? STORED_BY_LABEL : smoothing->kind]));
     if (smoothing->kind == NB_SMOOTHING_LABELS)
         nb_label_weights_write(w, smoothing->labels, smoothing->label_count);
     else if (smoothing->kind == NB_SMOOTHING_BETA)
         nb_pack_double(w, smoothing->beta);
     else if (smoothing->kind == NB_SMOOTHING_VALUES)
-        write_fields(w, smoothing);
+        write_fields(w, smoothing, by_label);
     else
         nb_pack_string(w, nb_string_of(nb_smoothing_p_names[smoothing->p]));
 }
@@ -241,7 +295,25 @@ static bool find_name(const char *const *names, struct nb_string name, int *inde
     return false;
 }
 
-static int read_fields(struct nb_unpacker *r, struct nb_smoothing *smoothing)
+static int read_value_labels(struct nb_unpacker *r, struct nb_field_smoothing *field)
+{
+    int rc = 0;
+    bool has = false;
+    field->labels = calloc(field->count + 1, sizeof *field->labels);
+    if (field->labels == NULL)
+        return NB_NO_MEMORY;
+    for (size_t v = 0; rc == 0 && v < field->count; v++) {
+        rc = nb_label_weights_read(r, &field->labels[v].list, &field->labels[v].count);
+        has = has || field->labels[v].count > 0;
+    }
+    if (rc == 0 && !has) {
+        free(field->labels);
+        field->labels = NULL;
+    }
+    return rc;
+}
+
+static int read_fields(struct nb_unpacker *r, struct nb_smoothing *smoothing, bool by_label)
 {
     uint64_t count = nb_unpack_bounded(r, NB_ATTRIBUTES_MOST);
     int rc = 0;
@@ -253,6 +325,8 @@ static int read_fields(struct nb_unpacker *r, struct nb_smoothing *smoothing)
         if (rc == 0)
             rc =
                 nb_label_weights_read(r, &smoothing->fields[i].values, &smoothing->fields[i].count);
+        if (rc == 0 && by_label)
+            rc = read_value_labels(r, &smoothing->fields[i]);
     }
     return rc == 0 && r->failed ? NB_CORRUPT : rc;
 }
@@ -262,11 +336,12 @@ int nb_smoothing_read(struct nb_unpacker *r, struct nb_smoothing *smoothing)
     int kind;
     if (!find_name(kinds, nb_unpack_string(r), &kind))
         return r->failed ? NB_CORRUPT : NB_VERSION;
-    smoothing->kind = kind;
+    bool by_label = kind == STORED_BY_LABEL;
+    smoothing->kind = by_label ? NB_SMOOTHING_VALUES : kind;
     if (kind == NB_SMOOTHING_LABELS)
         return nb_label_weights_read(r, &smoothing->labels, &smoothing->label_count);
-    if (kind == NB_SMOOTHING_VALUES)
-        return read_fields(r, smoothing);
+    if (smoothing->kind == NB_SMOOTHING_VALUES)
+        return read_fields(r, smoothing, by_label);
     if (kind == NB_SMOOTHING_BETA)
         smoothing->beta = nb_unpack_double(r);
     else if (kind == NB_SMOOTHING_M && !find_name(nb_smoothing_p_names, nb_unpack_string(r), &kind))

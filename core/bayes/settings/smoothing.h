@@ -10,7 +10,9 @@
  *     {"m", "p"}           the m-estimate (Mitchell 1997, equation 6.22): m virtual counts,
  *                          distributed by p; a Dirichlet prior with m p_w for each word w
  *     {"values", "default"}  Dirichlet(a_1, a_2, ...) with a number for each value of a field;
- *                          everything else, including words, has the default
+ *                          everything else, including words, has the default. In place of the
+ *                          number of a value there may be one for each label: Dirichlet(a_1v,
+ *                          a_2v, ...) for label v, where a label that is not named has the default
  */
 #ifndef NB_CORE_BAYES_SETTINGS_SMOOTHING_H
 #define NB_CORE_BAYES_SETTINGS_SMOOTHING_H
@@ -57,17 +59,27 @@ enum nb_smoothing_kind {
 enum nb_smoothing_p { NB_SMOOTHING_UNIFORM, NB_SMOOTHING_VOCABULARY, NB_SMOOTHING_PARENT };
 extern const char *const nb_smoothing_p_names[]; /* as in JSON and in the store; NULL at the end */
 
+/* The smoothing numbers of a value by label; none: it has one number for all labels. */
+struct nb_value_labels {
+    struct nb_prior_weight *list; /* owned; by label */
+    size_t count;
+};
+
 /* The smoothing numbers of a field's values. */
 struct nb_field_smoothing {
     char *field;                    /* owned; NUL-terminated */
     struct nb_prior_weight *values; /* owned; by value: `label` holds the value */
     size_t count;
+    /* Owned; for each value its numbers by label, none for most; NULL: none for all. A value that
+     * has some has the default in `values`. */
+    struct nb_value_labels *labels;
 };
 
 /* The smoothing number of a feature. */
 struct nb_value_smoothing {
     uint64_t id;
     double smoothing;
+    uint32_t field, value; /* its places in `fields`, and in the values of the field */
 };
 
 /* The parameters of a kind other than ONE, in addition to the setting `smoothing`, which is alpha,
@@ -100,6 +112,9 @@ int nb_smoothing_hash(struct nb_smoothing *smoothing, struct nb_attributes attri
                       const struct nb_key *key);
 /* The place in `values` of the first entry with this id or a greater one. */
 size_t nb_smoothing_place(const struct nb_smoothing *smoothing, uint64_t id);
+
+/* The number of values[place] for a label. */
+double nb_smoothing_of_label(const struct nb_smoothing *smoothing, size_t place, const char *label);
 
 /* Writes the stored form of a kind other than ONE. */
 void nb_smoothing_write(struct nb_packer *w, const struct nb_smoothing *smoothing);
