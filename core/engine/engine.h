@@ -140,7 +140,7 @@ struct nb_model_info {
     uint64_t documents;           /* documents with a label */
     uint64_t unlabelled;          /* documents stored without a label */
     uint64_t vocabulary;          /* distinct tokens with a count above 0 */
-    struct nb_label_info *labels; /* sorted by name; those without documents included */
+    struct nb_label_info *labels; /* those with documents, sorted by name */
     size_t label_count;
     struct nb_settings settings;
     bool has_drift; /* enough verdicts were given since the start: */

@@ -42,6 +42,8 @@ static int fill_label(void *user, struct nb_string key, struct nb_string value,
     struct nb_label_record record;
     (void)key;
     int rc = nb_label_read(&record, value, error);
+    if (rc == 0 && record.documents == 0)
+        return 0; /* a label without documents is gone, until it gets one */
     if (rc == 0 &&
         nb_array_reserve(&info->labels, &f->room, info->label_count + 1, sizeof *info->labels) != 0)
         rc = nb_error_no_memory(error);

@@ -151,9 +151,11 @@ static int copy_labels(struct search *s)
     if (s->numbers == NULL || s->counts == NULL || s->names == NULL)
         return NB_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        s->numbers[i] = sorted[i];
-        s->names[i] = strdup(nb_model_label_name(counts, sorted[i]).bytes);
-        if (s->names[i] == NULL)
+        if (nb_model_documents(counts, sorted[i]) == 0)
+            continue;
+        s->numbers[s->label_count] = sorted[i];
+        s->names[s->label_count] = strdup(nb_model_label_name(counts, sorted[i]).bytes);
+        if (s->names[s->label_count] == NULL)
             return NB_NO_MEMORY;
         s->label_count++;
     }

@@ -56,6 +56,7 @@ struct nb_receipt {
     uint64_t new_tokens;   /* distinct tokens that came into the vocabulary */
     uint64_t number;       /* its place in the stream that nodes share; else 0 */
     bool truncated;
+    bool created; /* the model began to exist with this change */
     /* If this is the first document of its label: a similar label with documents that is probably
      * meant. Length 0: none of the compared labels is similar. */
     struct nb_string near_label;

@@ -99,11 +99,12 @@ static int fill_labels(struct nb_receipt *receipt, const struct nb_model *counts
     receipt->labels = malloc((size + 1) * sizeof *receipt->labels);
     if (receipt->labels == NULL)
         return NB_NO_MEMORY;
-    receipt->label_count = size;
+    receipt->label_count = 0;
     for (size_t i = 0; i < size; i++)
-        receipt->labels[i] =
-            (struct nb_label_documents){.label = nb_model_label_name(counts, labels[i]).bytes,
-                                        .documents = nb_model_documents(counts, labels[i])};
+        if (nb_model_documents(counts, labels[i]) > 0)
+            receipt->labels[receipt->label_count++] =
+                (struct nb_label_documents){.label = nb_model_label_name(counts, labels[i]).bytes,
+                                            .documents = nb_model_documents(counts, labels[i])};
     return 0;
 }
 

@@ -198,6 +198,7 @@ int nb_stage_append(struct nb_stage *s, struct nb_change *change, struct nb_erro
     struct nb_engine *engine = s->group->engine;
     struct nb_submitted *submitted = s->change;
     assert(!submitted->staged);
+    submitted->receipt.created = s->live->number == 0;
     int rc = make_model(s->group, s->view, s->live, nb_buffer_string(&submitted->source), error);
     if (rc != 0)
         return rc;

@@ -396,6 +396,7 @@ static void emit_receipt(struct nb_emitter *e, const struct nb_results *results,
         receipt->status != NB_QUEUED)
         nb_emit_member_u64(e, "new_tokens", receipt->new_tokens);
     nb_emit_flag(e, "truncated", receipt->truncated);
+    nb_emit_flag(e, "created", receipt->created);
     if (receipt->number > 0 && results->form != NB_RESULTS_ONE) /* else the reply is the receipt */
         nb_emit_member_u64(e, "number", receipt->number);
     emit_receipt_labels(e, receipt);
@@ -412,6 +413,7 @@ int nb_results_receipt(struct nb_results *results, const struct nb_receipt *rece
     emit_receipt(&e, results, receipt);
     assert(receipt->status < NB_STATUSES);
     results->totals[receipt->status]++;
+    results->created = results->created || receipt->created;
     return end_result(results, &e, error);
 }
 
@@ -459,6 +461,7 @@ static void emit_totals(struct nb_emitter *e, const struct nb_results *r, enum n
     if (r->merged > 0)
         nb_emit_member_u64(e, "merged", r->merged);
     nb_emit_member_u64(e, "failed", r->failed);
+    nb_emit_flag(e, "created", r->created);
 }
 
 static int end_batch(struct nb_results *r, struct nb_error *error)

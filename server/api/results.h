@@ -40,6 +40,7 @@ struct nb_results {
     uint64_t size;             /* results written so far */
     uint64_t totals[NB_STATUSES]; /* receipts, by enum nb_status */
     uint64_t failed;
+    bool created;    /* a change has created its model */
     uint64_t merged; /* texts without an id that are the same document as one before */
 };
 

@@ -1319,12 +1319,12 @@ def test_labels_are_renamed_and_deleted(api):
     equal(client.json("rename-label", "-m", model, "junk/mail", "spam"), api.get(f"/v1/models/{model}").json)
     said = client.run("delete-label", "--yes", "-m", model, "spam", "--by", "ann").decode()
     equal(said, f"{model}: {before['spam']} documents of the label spam are forgotten\n")
-    equal(counts(api, model), {"spam": 0, "ham": before["ham"]})
+    equal(counts(api, model), {"ham": before["ham"]})
     equal(api.get(f"/v1/models/{model}/undo").ok().json["undone"][0]["by"], "ann")
     equal(client.json("delete-label", "-y", "-m", model, "spam"), {"model": model, "label": "spam", "forgotten": 0})
     client.run("rename-label", model, "ham", "good")  # the model may be named first, as for other commands
     equal(client.run("delete-label", "-y", model, "good", "-q"), b"")
-    equal(counts(api, model), {"spam": 0, "good": 0})
+    equal(counts(api, model), {})
     client.run("rename-label", model, "good", "ham", "one too many", status=USAGE)
     client.run("delete-label", "-y", model, "good", "one too many", status=USAGE)
     client.run("delete-label", "-y", "-m", model, "none", status=NOINPUT)
@@ -1342,7 +1342,7 @@ def test_labels_are_merged(api):
     equal(counts(api, model), {"ham": 3, "spam": 3, "junk": 1})
     equal(client.run("rename-label", "-m", model, "--merge", "junk", "spam"),
           f"{model}: what had the label junk is spam now\n".encode())
-    equal(counts(api, model), {"ham": 3, "spam": 4, "junk": 0})
+    equal(counts(api, model), {"ham": 3, "spam": 4})
     client.run("rename-label", "-m", model, "--merge", "spam", "none", status=NOINPUT)
     client.run("delete-label", "-m", model, "--merge", "spam", status=USAGE)
 

@@ -293,7 +293,7 @@ def test_delete_label_asks(api):
     holds("Forget the 1 document of the label spam" in said and "nothing was forgotten" in said, said)
     equal((status, labels()["spam"]["documents"]), (DATAERR, 1))
     status, said = answered(client, b"y\n", "delete-label", "-m", model, "spam")
-    equal((status, labels()["spam"]["documents"]), (0, 0), said)
+    equal((status, "spam" in labels()), (0, False), said)
     status, said = answered(client, b"", "delete-label", "-m", model, "none")
     equal((status, "Forget" in said), (NOINPUT, False), said)
 

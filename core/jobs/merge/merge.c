@@ -205,10 +205,13 @@ static int check_renaming(const struct renaming *r, struct nb_live *live, uint32
     int rc = nb_live_label(live, r->from, label, error);
     if (rc != 0)
         return rc;
-    if (nb_model_find_label(live->counts, r->to) != UINT32_MAX)
-        return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already", live->name,
-                            (int)r->to.length, r->to.bytes);
-    return 0;
+    uint32_t there = nb_model_find_label(live->counts, r->to);
+    if (there == UINT32_MAX)
+        return 0;
+    bool is_gone = nb_model_documents(live->counts, there) == 0;
+    return nb_error_set(error, NB_CONFLICT, "model '%s' %s a label '%.*s' already%s", live->name,
+                        is_gone ? "had" : "has", (int)r->to.length, r->to.bytes,
+                        is_gone ? ": merge into it" : "");
 }
 
 /* Settings give numbers to labels by name. */
