@@ -197,7 +197,7 @@ void nb_blend_put_offsets(struct nb_blend *b, unsigned field)
         all += sums[v] = nb_blend_sum(b, v, field, true);
     for (unsigned e = 0; e < bank->size; e++) {
         double more =
-            bank->experts[e].smoothing * b->smoothing * (nb_blend_vocabulary(b, field) + 1);
+            nb_stack_added(&bank->experts[e]) * b->smoothing * (nb_blend_vocabulary(b, field) + 1);
         double *offsets = b->offsets + ((size_t)e * NB_FIELDS + field) * b->size;
         for (uint32_t v = 0; v < b->size; v++)
             offsets[v] = log(sums[v] + more) - log(fmax(all - sums[v], 0) + more);

@@ -153,6 +153,7 @@ static void finish_stack(const struct nb_blend *b, struct nb_scores *scores)
 {
     double shares[NB_FIELDS];
     nb_stack_evidence_shares(b->features, nb_blend_attribute_count(b), shares);
+    memcpy(scores->sureness, b->weights.sureness, sizeof scores->sureness);
     for (uint32_t v = 0; v < b->size; v++) {
         double stack = nb_blend_attribute_count(b) > 0 ? b->attributes->stack[v] : 0;
         for (unsigned e = 0; e < nb_blend_bank(b)->size; e++)
@@ -331,7 +332,7 @@ static void put_against_offsets(struct against *a)
         for (unsigned e = 0; e < b->stack.two.size; e++)
             a->sums.offsets[e][field] =
                 log_ratio(nb_blend_sum(b, a->label, field, true), all,
-                          b->stack.two.experts[e].smoothing * b->smoothing * (words + 1));
+                          nb_stack_added(&b->stack.two.experts[e]) * b->smoothing * (words + 1));
     }
 }
 

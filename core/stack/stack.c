@@ -12,17 +12,20 @@ void nb_stack_settings_init(struct nb_stack_settings *settings)
     *settings = (struct nb_stack_settings){
         .two = {.size = 2,
                 .experts = {{.smoothing = 0.02,
+                             .share = 1,
                              .power = 1.5,
                              .start_field = 0.05,
                              .start_ngram = 0.2,
                              .start_total = 0.5},
                             {.smoothing = 0.5,
+                             .share = 1,
                              .power = 1.5,
                              .start_field = 0.08,
                              .start_ngram = 0.35,
                              .start_total = 0.8}}},
         .many = {.size = 1,
                  .experts = {{.smoothing = 0.1,
+                              .share = 0.3,
                               .power = 2,
                               .start_field = 0.05,
                               .start_ngram = 0.2,
@@ -188,12 +191,11 @@ static uint64_t presences(const struct nb_model *model, struct nb_stack_taken ta
 }
 
 void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
-                          struct nb_stack_taken taken, unsigned sum, double smoothing,
-                          double *offsets)
+                          struct nb_stack_taken taken, unsigned sum, double added, double *offsets)
 {
     uint64_t all = 0;
     uint64_t words = nb_stack_less(nb_model_vocabulary(model, sum), taken.unique);
-    double virtual_all = smoothing * ((double)words + 1);
+    double virtual_all = added * ((double)words + 1);
     if (view->columns > 1)
         memset(offsets, 0, view->columns * sizeof *offsets); /* for labels without documents */
     for (uint32_t v = 0; v < view->size; v++) {
@@ -224,7 +226,7 @@ static void put_field(struct nb_stack *s, const struct nb_model *model, unsigned
     assert((size_t)bank->size * NB_FIELDS * view->columns <= view->offset_room);
     for (unsigned e = 0; e < bank->size; e++)
         nb_stack_put_offsets(view, model, nb_stack_taken(NULL, 0), field,
-                             bank->experts[e].smoothing,
+                             nb_stack_added(&bank->experts[e]),
                              view->offsets + ((size_t)e * NB_FIELDS + field) * view->columns);
     atomic_fetch_or_explicit(&view->fields, 1u << field, memory_order_release);
 }

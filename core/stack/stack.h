@@ -13,20 +13,22 @@
  * A feature w counts once per document. d_wv documents of label v have it, D_w of all labels. T_v
  * and T are the sums of d_wv and D_w over w's field, and V is the field's vocabulary:
  *
- *     r_v = ln(d_wv + a) - ln(D_w - d_wv + a) - ln(T_v + a (V + 1)) + ln(T - T_v + a (V + 1))
+ *     r_v = ln(d_wv + a) - ln(D_w - d_wv + a) - ln(T_v + m a (V + 1)) + ln(T - T_v + m a (V + 1))
  *     e_v = sign(r_v) |r_v|^p
  *     x_vg = scale * sum of e_v over the field / (features of the field, unseen ones too)^length
  *     s_ve = b_ve + h * sum of weight_ge * x_vge
  *     s_v = sum of trust_e * s_ve                   P(v) = exp(s_v) / sum of exp(s_u)
  *
  * r_v is the multinomial's evidence for v against all other labels together (Rennie et al. 2003,
- * the complement). One more input sums all fields but the n-grams, which repeat them. Several pairs
- * (a, p), the experts e, read the same counts, and each learns its own weights. The trust in
- * each follows from how well it has predicted labels so far: with L_e the sum of its
- * -ln P_e(label), in which older documents fade, trust_e is exp(-mixing L_e), normalized to 1 (the
- * exponentially weighted average forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning,
- * and Games, chapter 2). h is 1/2 with two labels, where e of one is minus e of
- * the other, so that this is the logistic regression s = b + sum of weight_g * x_g; else h is 1.
+ * the complement). m is 1 with two labels, else 0.3: a (V + 1) is a large multiple of the T_v of a
+ * label with few documents, whose own words would look much rarer in it than they are. One more
+ * input sums all fields but the n-grams, which repeat them. Several pairs (a, p), the experts e,
+ * read the same counts, and each learns its own weights. The trust in each follows from how well it
+ * has predicted labels so far: with L_e the sum of its -ln P_e(label), in which older documents
+ * fade, trust_e is exp(-mixing L_e), normalized to 1 (the exponentially weighted average
+ * forecaster; Cesa-Bianchi and Lugosi 2006, Prediction, Learning, and Games, chapter 2). h is 1/2
+ * with two labels, where e of one is minus e of the other, so that this is the logistic regression
+ * s = b + sum of weight_g * x_g; else h is 1.
  *
  * The twin (stack_twin.c) is one more weight u for each feature, shared by all labels. It scales
  * the feature's evidence and is learned from what the stack gets wrong: the twin starts from the
@@ -66,6 +68,7 @@ enum {
 /* One reading of the counts, and the start values of its weights. */
 struct nb_stack_expert {
     double smoothing; /* a */
+    double share;     /* m */
     double power;     /* p */
     double start_field, start_ngram, start_total;
 };
@@ -90,7 +93,8 @@ struct nb_stack_settings {
 };
 
 /* Sets the default constants. Two labels: a sharp expert (a, p) = (0.02, 1.5), best on clean
- * labels, and a robust one (0.5, 1.5), which wrong labels mislead less. More labels: (0.1, 2). */
+ * labels, and a robust one (0.5, 1.5), which wrong labels mislead less. More labels: (0.1, 2), and
+ * m = 0.3. */
 void nb_stack_settings_init(struct nb_stack_settings *settings);
 
 /* ---- inputs ---------------------------------------------------------------------------------- */

@@ -233,8 +233,8 @@ static void put_offsets(struct against *a, const struct nb_stack_view *view)
         for (uint32_t v = 0; v < view->size; v++)
             all += nb_model_presences(a->model, view->labels[v], field);
         for (unsigned e = 0; e < a->stack->settings.two.size; e++) {
-            double more =
-                bank->experts[e].smoothing * ((double)nb_model_vocabulary(a->model, field) + 1);
+            double more = nb_stack_added(&bank->experts[e]) *
+                          ((double)nb_model_vocabulary(a->model, field) + 1);
             a->sums.offsets[e][field] = log((double)own + more) - log((double)(all - own) + more);
         }
     }

@@ -482,6 +482,7 @@ static void mix_bank(struct nb_random *random, const struct nb_stack_bank *bank)
     for (unsigned e = 0; e < bank->size; e++) {
         const struct nb_stack_expert *x = &bank->experts[e];
         mix(random, x->smoothing);
+        mix(random, x->share);
         mix(random, x->power);
         mix(random, x->start_field);
         mix(random, x->start_ngram);

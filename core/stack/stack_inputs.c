@@ -382,7 +382,8 @@ static void put_own_offsets(struct nb_stack_pass *p, double *offsets)
         for (unsigned field = 0; field < NB_FIELDS; field++)
             if (p->without->features[field] != 0)
                 nb_stack_put_offsets(p->view, p->model, nb_stack_taken(p->without, field), field,
-                                     bank->experts[e].smoothing, &offsets[e * NB_FIELDS + field]);
+                                     nb_stack_added(&bank->experts[e]),
+                                     &offsets[e * NB_FIELDS + field]);
     p->offsets = offsets;
 }
 

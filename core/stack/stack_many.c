@@ -219,7 +219,7 @@ static int put_own_offsets(const struct nb_stack_pass *p, size_t room)
         for (unsigned field = 0; field < NB_FIELDS; field++)
             if (p->without->features[field] != 0)
                 nb_stack_put_offsets(p->view, p->model, nb_stack_taken(p->without, field), field,
-                                     bank->experts[e].smoothing,
+                                     nb_stack_added(&bank->experts[e]),
                                      s->offsets +
                                          ((size_t)e * NB_FIELDS + field) * p->view->columns);
     return 0;

@@ -144,11 +144,16 @@ static inline struct nb_stack_taken nb_stack_taken(const struct nb_stack_without
 /* Returns the number of attributes that have a value in the document. */
 uint32_t nb_stack_attribute_count(const struct nb_stack_inputs *inputs);
 
+/* Returns m a of an expert. */
+static inline double nb_stack_added(const struct nb_stack_expert *expert)
+{
+    return expert->share * expert->smoothing;
+}
+
 /* Computes the offsets of one field for one expert, for every column. `sum` is a field, or another
- * range that nb_model_presences and nb_model_vocabulary accept. */
+ * range that nb_model_presences and nb_model_vocabulary accept. `added`: m a. */
 void nb_stack_put_offsets(const struct nb_stack_view *view, const struct nb_model *model,
-                          struct nb_stack_taken taken, unsigned sum, double smoothing,
-                          double *offsets);
+                          struct nb_stack_taken taken, unsigned sum, double added, double *offsets);
 
 /* Returns the offsets of a field for an expert, by column. */
 static inline const double *nb_stack_offsets(struct nb_stack *stack, const struct nb_model *model,
@@ -401,13 +406,15 @@ bool nb_stack_is_of_other_settings(const struct nb_stack_weights *weights,
 
 /* ---- the twin -------------------------------------------------------------------------------- */
 
-/* The places of the twin's vector: c and the sum of its squared gradients, L0, L1. */
+/* The places of the twin's vector: c and the sum of its squared gradients, L0, L1, and for each h
+ * its value and the sum of its squared gradients. */
 enum nb_stack_twin_place {
     NB_STACK_SHARPNESS,
     NB_STACK_SHARPNESS_SQUARES,
     NB_STACK_BASE_LOSS,
     NB_STACK_TWIN_LOSS,
-    NB_STACK_TWIN_PLACES
+    NB_STACK_SURENESS,
+    NB_STACK_TWIN_PLACES = NB_STACK_SURENESS + 2 * 2
 };
 
 /* The number of places that a vector of this program may have. */
@@ -445,6 +452,12 @@ static inline struct nb_stack_twin_part nb_stack_twin_part(const struct nb_stack
     return (struct nb_stack_twin_part){.stack = 1 - trust + sharpened, .twin = sharpened};
 }
 
+/* Returns the number i, 0 or 1, of h (core/bayes/book/scores.h). */
+static inline double nb_stack_sureness(const struct nb_stack_weights *weights, size_t i)
+{
+    return nb_weights_at(&weights->twin, NB_STACK_SURENESS + 2 * i);
+}
+
 /* d of a label. */
 static inline double nb_stack_twin_bias_of(const struct nb_stack_weights *weights, uint32_t label)
 {
@@ -479,6 +492,7 @@ struct nb_stack_mix {
     double groups[NB_STACK_EXPERTS][NB_STACK_GROUPS];
     double trust[NB_STACK_EXPERTS];
     double stack, twin; /* factors of s and t; 1 and 0 without a twin */
+    double sureness[2]; /* h */
 };
 
 /* Adds the weights of a model, times its share in the mix. */

@@ -18,6 +18,7 @@ static const double RATE = 0.35;           /* step of u */
 static const double ROOT = 0.01;           /* added to the root of u's squares: large first steps */
 static const double RATE_BIAS = 0.05;      /* step of d */
 static const double RATE_SHARPNESS = 0.03; /* step of c, which stays within these bounds: */
+static const double RATE_SURENESS = 0.1;   /* step of h */
 static const double LEAST_SHARPNESS = 0.2, MOST_SHARPNESS = 3;
 static const double NOISE = 0.1;     /* share of labels that may be wrong: the loss is bounded */
 static const double SETTLED = 0.005; /* 1 - P(label) below which a document teaches nothing */
@@ -52,6 +53,44 @@ static void take_scores(const struct step *s, double *scores)
     if (size == 2) {
         scores[1] -= scores[0];
         scores[0] = 0;
+    }
+}
+
+/* More than two labels: learns h (core/bayes/book/scores.h) from the stack's scores, by AdaGrad on
+ * -ln P(winner) if the label is the winner, else -ln(1 - P(winner)). `scores` are overwritten. With
+ * `far` the mean score of the others below the winner's, by their probabilities, and `clarity` as
+ * nb_scores_clarity, the gradients are (P(winner) - [winner is the label]) k far (1, clarity). */
+static void learn_sureness(const struct step *s, struct nb_scores *scores)
+{
+    struct nb_stack_twin_part part = nb_stack_twin_part(s->weights);
+    struct nb_weights *w = &s->weights->twin;
+    double h[2] = {nb_stack_sureness(s->weights, 0), nb_stack_sureness(s->weights, 1)};
+    double others = 0, far = 0;
+    for (uint32_t v = 0; v < s->inputs->size; v++)
+        scores->log_scores[v] =
+            part.stack * scores->log_scores[v] +
+            part.twin * (s->inputs->t[v] +
+                         nb_stack_twin_bias(s->weights, s->inputs->labels, s->inputs->size, v));
+    nb_scores_rank(scores);
+    double clarity = nb_scores_clarity(scores);
+    double factor = exp(h[0] + h[1] * clarity);
+    for (uint32_t v = 0; v < s->inputs->size; v++)
+        scores->log_scores[v] *= factor;
+    nb_scores_rank(scores);
+    for (uint32_t v = 0; v < s->inputs->size; v++) {
+        double below = scores->log_scores[scores->best] - scores->log_scores[v];
+        others += v != scores->best ? scores->probabilities[v] : 0;
+        far += scores->probabilities[v] * below;
+    }
+    if (!(others > 0))
+        return; /* the probabilities of all others were rounded to 0 */
+    double error = scores->best == s->place ? -others : 1 - others;
+    for (size_t i = 0; i < 2; i++) {
+        size_t at = NB_STACK_SURENESS + 2 * i;
+        double gradient = s->weight * error * far / others * (i == 0 ? 1 : clarity);
+        double squares = w->values[at + 1] + gradient * gradient;
+        nb_weights_set(w, at + 1, squares);
+        nb_weights_set(w, at, h[i] - RATE_SURENESS * gradient / (1 + sqrt(squares)));
     }
 }
 
@@ -219,6 +258,10 @@ static int make_features_room(struct nb_stack_weights *weights,
 static bool weigh(const struct step *s)
 {
     struct nb_scores *scores = &s->weights->scratch;
+    if (s->inputs->size > 2) {
+        take_scores(s, scores->log_scores);
+        learn_sureness(s, scores);
+    }
     take_scores(s, scores->log_scores);
     learn_mixture(s);
     nb_scores_rank(scores);
@@ -499,6 +542,8 @@ struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_we
         rc = copy_places(&copy->biases[e], &weights->biases[e]);
     if (rc == 0)
         rc = copy_places(&copy->attributes, &weights->attributes);
+    for (size_t i = NB_STACK_SURENESS; rc == 0 && i < NB_STACK_TWIN_PLACES; i++)
+        copy->twin.values[i] = nb_weights_at(&weights->twin, i);
     if (rc != 0 && copy != NULL)
         nb_stack_weights_free(&copy);
     return copy;

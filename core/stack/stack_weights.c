@@ -201,6 +201,8 @@ int nb_stack_score(const struct nb_stack_weights *weights, const struct nb_stack
         return NB_NO_MEMORY;
     scores->size = size;
     scores->total = scores->known = scores->weighed = 0;
+    for (size_t i = 0; i < 2; i++)
+        scores->sureness[i] = inputs->has_twin ? nb_stack_sureness(weights, i) : 0;
     for (uint32_t v = 0; v < size; v++)
         scores->labels[v] = inputs->labels[v];
     /* `probabilities` is unused so far, and serves as scratch. */
@@ -223,6 +225,8 @@ void nb_stack_mix_add(struct nb_stack_mix *mix, const struct nb_stack_weights *w
         part = nb_stack_twin_part(weights);
     mix->stack += share * part.stack;
     mix->twin += share * part.twin;
+    for (size_t i = 0; i < 2; i++)
+        mix->sureness[i] += has_twin ? share * nb_stack_sureness(weights, i) : 0;
     for (unsigned e = 0; e < nb_stack_bank(&weights->settings, labels)->size; e++) {
         const double *groups = weights->shared.values + nb_stack_place(nb_stack_set(labels, e), 0);
         mix->trust[e] += share * trust[e];

@@ -97,3 +97,37 @@ def test_after_a_kill(api):
         daemon.kill()
         daemon.start()
         equal(settled(daemon.client, path), want)
+
+
+def topics(seed):
+    """Texts of twelve labels, from 300 documents down to 3: a few words tell, four of ten of them of any label."""
+    rnd = random.Random(seed)
+    sizes = [300, 200, 60, 30, 20, 12, 8, 6, 5, 4, 3, 3]
+
+    def text(label):
+        telling = [f"of{label if rnd.random() < 0.6 else rnd.randrange(len(sizes))}-{rnd.randrange(20)}"
+                   for _ in range(rnd.randint(1, 4))]
+        return " ".join([*telling, *(f"word{min(int(rnd.paretovariate(0.6)), 4000)}" for _ in range(12))])
+
+    def draw(counts):
+        return [{"text": text(v), "label": f"l{v}"} for v, count in enumerate(counts) for _ in range(count)]
+    train = draw(sizes)
+    rnd.shuffle(train)
+    return train, draw(sizes)
+
+
+def test_many_labels_are_as_sure_as_they_are_right(api):
+    """At the top neither too sure nor much too unsure, and the rows of an explanation still sum to the difference."""
+    answers = []
+    for seed in range(3):
+        with Model(api, preset="text") as model:
+            train, asked = topics(seed)
+            model.post("train", {"documents": [{**d, "id": str(i)} for i, d in enumerate(train)]}).ok()
+            results = model.post("classify", {"documents": [{"text": d["text"]} for d in asked]}).ok().json["results"]
+            answers += [(r["label"] == d["label"], r["probability"]) for d, r in zip(asked, results)]
+            said = model.post("classify?explain=5000", {"text": asked[0]["text"]}).ok().json
+            first, second = sorted(said["probabilities"].values(), reverse=True)[:2]
+            near(sum(row["evidence"] for row in said["explanation"]), math.log(first / second), seed, 1e-9)
+    top = [(right, p) for right, p in answers if p > 0.9]
+    over = sum(p - right for right, p in top) / len(top)
+    holds(len(top) > 500 and abs(over) < 0.02, (len(top), over))

@@ -264,6 +264,11 @@ class Stack:
                         x[v][expert, group] = 0.4 * math.fsum(evidence[w] for w in mine) / len(mine) ** 0.8
         return x
 
+    @classmethod
+    def share(cls, a, field):
+        """m of the expert with this smoothing: of words; values have all of a."""
+        return 0.3 if a == cls.MANY[0][0] and not isinstance(field, tuple) else 1.0
+
     def evidence(self, expert, d, v, w):
         a, p = expert[:2]
         rest = [u for u in d if u != v]
@@ -271,7 +276,7 @@ class Stack:
         if own + other == 0:
             return 0.0
         family = {u for c in d.values() for u in c if field_of(u) == field_of(w)}
-        size = a * (len(family) + 1)
+        size = self.share(a, field_of(w)) * a * (len(family) + 1)
         own_all = sum(d[v][u] for u in family)
         other_all = sum(d[u][x] for u in rest for x in family)
         r = math.log((own + a) / (own_all + size)) - math.log((other + a) / (other_all + size))
@@ -327,10 +332,18 @@ class Stack:
         parameters[i] -= 0.12 * gradient / (1 + math.sqrt(self.squares[i]))
 
 
-def moderated(s, documents):
-    """Scores s of labels that have so many documents each, pulled towards the prior odds."""
+def clarity(s):
+    p = softmax(s)
+    return math.log(0.5 - math.log(max(math.fsum(sorted(p.values())[:-1]), 1e-12)))
+
+
+def moderated(s, documents, h):
+    """Scores s of labels that have so many documents each, as sure as h says, pulled towards the prior odds."""
     if len(s) == 1:
         return s
+    if len(s) > 2:
+        k = math.exp(h[0] + h[1] * clarity(s))
+        s = {v: k * s[v] for v in s}
     best, second, *_ = sorted(s, key=lambda v: (-s[v], v))
     a, p = s[best] - s[second], softmax(s)
     doubt = math.fsum((1 if len(s) == 2 else 2 * p[v]) / documents[v] for v in s)
@@ -357,6 +370,7 @@ class Twin:
         self.u, self.g = Counter(), Counter()
         self.d, self.d_squares = Counter(), Counter()
         self.c, self.c_squares = 1.0, 0.0
+        self.h, self.h_squares = [0.0, 0.0], [0.0, 0.0]
         self.losses = [0.0, 0.0]
 
     def column(self, base):
@@ -381,7 +395,20 @@ class Twin:
             t = {v: t[v] - half for v in t}
         return {v: self.mixed(base[v], t[v]) for v in base}
 
+    def learn_sureness(self, s, label, weight):
+        clear = 1.0, clarity(s)
+        s = {v: math.exp(self.h[0] + self.h[1] * clear[1]) * s[v] for v in s}
+        p, best = softmax(s), min(s, key=lambda v: (-s[v], v))
+        others = math.fsum(p[v] for v in s if v != best)
+        below = math.fsum(p[v] * (s[best] - s[v]) for v in s) / others
+        for i in range(2):
+            gradient = weight * (-others if best == label else 1 - others) * below * clear[i]
+            self.h_squares[i] += gradient**2
+            self.h[i] -= 0.1 * gradient / (1 + math.sqrt(self.h_squares[i]))
+
     def learn(self, base, terms, label, weight):
+        if len(base) > 2:
+            self.learn_sureness(self.scores(base, terms), label, weight)
         b, mine = self.column(base)
         t = self.corrections(base, terms)
         sum_ = {v: b[v] + t[v] for v in b}
@@ -524,7 +551,7 @@ def check(driver, living, settings, bag, parent, beside):
 
 def check_stack(driver, stack, living, bag, question="stack "):
     want = stack.scores(stack.inputs(living, bag), stack.terms(living, bag))
-    less = moderated(want, Counter(v for v, _ in living))
+    less = moderated(want, Counter(v for v, _ in living), stack.twin.h)
     got = {label: scores for label, *scores in (x.split("=") for x in driver.ask(question + bag_text(bag)))}
     if list(got) != sorted(want):
         sys.exit(f"golden.py: stack: labels {list(got)}, must be {sorted(want)}")

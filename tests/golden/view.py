@@ -94,7 +94,8 @@ class View:
 
     def offset(self, a, v, group):
         if (a, v, group) not in self.cache:
-            family, size = self.family(group), a * self.k * (self.vocabulary(group) + 1)
+            family = self.family(group)
+            size = Stack.share(a, group) * a * self.k * (self.vocabulary(group) + 1)
             own = math.fsum(self.d[v][w] for w in family)
             other = math.fsum(self.d[u][w] for u in self.labels if u != v for w in family)
             self.cache[a, v, group] = math.log(own + size) - math.log(other + size)

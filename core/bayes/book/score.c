@@ -406,6 +406,25 @@ void nb_scores_rank(struct nb_scores *scores)
     put_probabilities(scores);
 }
 
+/* ---- how sure the stack is, of many labels --------------------------------------------------- */
+
+double nb_scores_clarity(const struct nb_scores *scores)
+{
+    const double least = 1e-12; /* of 1 - P(winner) */
+    double others = 0;
+    for (size_t i = 0; i < scores->size; i++)
+        others += i != scores->best ? scores->probabilities[i] : 0;
+    return log(0.5 - log(fmax(others, least)));
+}
+
+/* Multiplies the log scores by a factor and ranks them again. */
+static void multiply(struct nb_scores *scores, double factor)
+{
+    for (size_t i = 0; i < scores->size; i++)
+        scores->log_scores[i] *= factor;
+    nb_scores_rank(scores);
+}
+
 /* ---- scores from few documents --------------------------------------------------------------- */
 
 /* (pi / 8) (1/2)^2, rounded; measured on SpamAssassin's corpus, Enron, SMS, Reuters and 20
@@ -439,14 +458,17 @@ static double doubt_of(const struct nb_scores *scores)
 double nb_scores_moderate(struct nb_scores *scores)
 {
     assert(scores->best < scores->size && scores->second < scores->size);
+    double sureness = 1;
+    if (scores->size > 2) {
+        sureness = exp(scores->sureness[0] + scores->sureness[1] * nb_scores_clarity(scores));
+        multiply(scores, sureness);
+    }
     double difference = scores->log_scores[scores->best] - scores->log_scores[scores->second];
     double prior = log((double)scores->documents[scores->best]) -
                    log((double)scores->documents[scores->second]);
     double factor = nb_scores_moderation(difference, prior, doubt_of(scores));
-    for (size_t i = 0; i < scores->size; i++)
-        scores->log_scores[i] *= factor;
-    nb_scores_rank(scores);
-    return factor;
+    multiply(scores, factor);
+    return sureness * factor;
 }
 
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,

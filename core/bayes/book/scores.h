@@ -22,6 +22,7 @@ struct nb_scores {
     uint64_t total;        /* token positions of the document */
     uint64_t known;        /* positions whose token is in the (used) vocabulary */
     uint64_t weighed;      /* as `known`, without values of attributes; 0 unless nb_score set it */
+    double sureness[2];    /* h of nb_scores_moderate; both 0 for scores that are not the stack's */
     size_t room;           /* private: capacity of the arrays */
 };
 void nb_scores_init(struct nb_scores *scores);
@@ -35,6 +36,22 @@ void nb_scores_rank(struct nb_scores *scores);
 /* Sets winner and runner-up by other probabilities, one for each label; ties go to the higher
  * score, then to the first by name. */
 void nb_scores_choose(struct nb_scores *scores, const double *probabilities);
+
+/* ---- how sure the stack is, of many labels -----------------------------------------------------
+ *
+ * One temperature does not calibrate the soft-max of many labels: where no label stands out, the
+ * winner is right more often than it says, and where one does, less often. So log scores are
+ * multiplied by a factor that depends on how far the winner stands out,
+ *
+ *     k = exp(h_0 + h_1 ln(1/2 - ln(1 - P(winner))))
+ *
+ * The stack learns both h from its own scores (core/stack/stack_twin.c). The order of the labels
+ * stays. Guo, Pleiss, Sun and Weinberger 2017 (On Calibration of Modern Neural Networks) have the
+ * constant factor; P(winner) is calibrated here, as there.
+ */
+
+/* Returns ln(1/2 - ln(1 - P(winner))) of ranked scores. */
+double nb_scores_clarity(const struct nb_scores *scores);
 
 /* ---- scores from few documents ----------------------------------------------------------------
  *
@@ -57,8 +74,8 @@ void nb_scores_choose(struct nb_scores *scores, const double *probabilities);
 /* Returns a' / a for the log-odds `difference` of one label against another, of either sign, with
  * `prior` = ln(D_one / D_other) and d = `doubt` (0 or above). Above 0, at most 1. */
 double nb_scores_moderation(double difference, double prior, double doubt);
-/* Multiplies the log scores by the winner's a' / a and ranks them again. The scores must be ranked
- * and their `documents` set (each above 0). Returns the factor. */
+/* Multiplies the log scores by k, then by the winner's a' / a, and ranks them again. The scores
+ * must be ranked and their `documents` set (each above 0). Returns the product of both factors. */
 double nb_scores_moderate(struct nb_scores *scores);
 /* As nb_scores_moderate, but first sets `documents` from the model that the label numbers are of.
  * `without`: the label of a counted document that is left out, or NB_LABELS_NONE. Under the model's

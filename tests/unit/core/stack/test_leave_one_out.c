@@ -128,7 +128,8 @@ START_TEST(inputs_are_those_of_a_model_without_the_document)
     f.set.two.experts[0].power = powers[_i % 4];
     f.set.many.experts[0].power = powers[_i % 4];
     f.set.many.size = 2;
-    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .power = powers[3 - _i % 4]};
+    f.set.many.experts[1] =
+        (struct nb_stack_expert){.smoothing = 3, .share = 0.5, .power = powers[3 - _i % 4]};
     ck_assert_int_eq(nb_stack_new(&f.set, &f.stack), 0);
     for (uint32_t i = 1; i < DOCUMENTS; i += 1 + (uint32_t)nb_random_below(&f.random, 8))
         if (nb_model_documents(f.model, f.documents[i].label) > 1)

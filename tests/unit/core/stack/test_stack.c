@@ -147,8 +147,8 @@ static double slow_evidence(const struct small *s, const struct nb_stack_expert 
     if (!(dw > 0))
         return 0;
     double a = x->smoothing;
-    double r = log(d + a) - log(dw - d + a) - log(own + a * (words + 1)) +
-               log(all - own + a * (words + 1));
+    double more = x->share * a * (words + 1);
+    double r = log(d + a) - log(dw - d + a) - log(own + more) + log(all - own + more);
     return copysign(pow(fabs(r), x->power), r);
 }
 
@@ -250,7 +250,7 @@ START_TEST(inputs_agree_with_the_formulas)
     f.set.two.experts[0].power = powers[random_below(4)];
     f.set.many.experts[0].power = powers[random_below(4)];
     f.set.many.size = 1 + random_below(2);
-    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .power = 1.3};
+    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .share = 0.5, .power = 1.3};
     fixture_start(&f);
     for (int round = 0; round < 20; round++) {
         small_train(&f.s, 3 + random_below(12));
@@ -283,7 +283,8 @@ START_TEST(inputs_of_many_labels_agree_with_the_formulas)
     fixture_init(&f, LABELS_MOST);
     f.set.many.experts[0].power = powers[_i];
     f.set.many.size = 2;
-    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .power = powers[3 - _i]};
+    f.set.many.experts[1] =
+        (struct nb_stack_expert){.smoothing = 3, .share = 0.5, .power = powers[3 - _i]};
     fixture_start(&f);
     for (int round = 0; round < 3; round++) {
         small_train(&f.s, round == 0 ? 60 : 100); /* the second time there are dense rows */
@@ -493,7 +494,7 @@ START_TEST(steps_follow_the_gradient)
     struct fixture f;
     fixture_init(&f, (uint32_t)_i + 3);
     f.set.many.size = 1 + random_below(2);
-    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .power = 1.3};
+    f.set.many.experts[1] = (struct nb_stack_expert){.smoothing = 3, .share = 0.5, .power = 1.3};
     f.set.memory = 50;
     fixture_start(&f);
     small_train(&f.s, 30);

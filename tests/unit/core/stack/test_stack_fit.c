@@ -238,19 +238,20 @@ START_TEST(fingerprints_tell_constants_apart)
 {
     struct nb_stack_settings set;
     struct nb_stack *stack = NULL;
-    double all[8];
-    for (int i = 0; i < 8; i++) {
+    double all[9];
+    for (int i = 0; i < 9; i++) {
         nb_stack_settings_init(&set);
         double *const members[] = {&set.length,
                                    &set.rate,
                                    &set.memory,
                                    &set.two.experts[1].power,
                                    &set.many.experts[0].smoothing,
+                                   &set.many.experts[0].share,
                                    &set.two.experts[0].start_total};
-        if (i > 0 && i < 7)
+        if (i > 0 && i < 8)
             *members[i - 1] += 0.25;
         ck_assert_int_eq(nb_stack_new(&set, &stack), 0);
-        all[i] = nb_stack_fingerprint(stack, i < 7);
+        all[i] = nb_stack_fingerprint(stack, i < 8);
         nb_stack_free(&stack);
         ck_assert(all[i] > 0);
         for (int k = 0; k < i; k++)
