@@ -284,7 +284,8 @@ static void run_sequence(const struct pair *pair, uint32_t first, double apart[A
         apart[i] = fabs(never[i] - seen[i]);
 }
 
-/* After a refit of both, both are the same. */
+/* After a refit of both, both are the same but for rounding: rows have other numbers in "seen", so
+ * that sums are added in another order, and slots are floats. Few are more than 1e-9 apart. */
 static void fit_again(const struct pair *pairs)
 {
     for (unsigned i = 0; i < PAIRS; i++) {
@@ -294,8 +295,10 @@ static void fit_again(const struct pair *pairs)
     settle();
     for (unsigned i = 0; i < PAIRS; i++) {
         double never[ASKED];
+        double seen[ASKED];
         ask(pairs[i].never, never);
-        expect_same(pairs[i].seen, never, "fitted again");
+        ask(pairs[i].seen, seen);
+        ck_assert_msg(most_apart(never, seen) <= 1e-7, "%g apart", most_apart(never, seen));
     }
 }
 
