@@ -364,6 +364,10 @@ class Bayesd:
         """The verdict about a document that the model keeps, and why, by the counts of now."""
         return self._call("GET", self._verb(model, "history/" + _quoted(id), {"explain": explain}))
 
+    def suspects(self, model: str, limit: int = 100) -> List[Json]:
+        """The learned documents whose labels are probably wrong, most suspect first."""
+        return cast(List[Json], self._call("GET", self._verb(model, "suspects", {"limit": limit}))["suspects"])
+
     def next(self, model: str, count: int = 20) -> List[Json]:
         """The documents without a label that would teach most, of the history and of those that are stored so."""
         return cast(List[Json], self._call("GET", self._verb(model, "next", {"count": count}))["next"])

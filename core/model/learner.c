@@ -246,7 +246,7 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
 static int replay_one(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_random random =
-        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_LESSON, 0);
+        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_LESSON);
     int rc = nb_refit_list(live, lesson->view);
     if (rc != 0 || nb_current_entries_count(live->current) == 0)
         return rc;

@@ -34,6 +34,7 @@ static const double corrected_share = 0.01;
 static const double pass_share = 0.05;
 static const uint64_t tiny_mixed = 100, tiny = 250, large = 5000, largest = 30000;
 static const double skew_fading = 1.0 / 10000; /* share that SKEW loses with each document */
+static const double asked_from = 1e9;          /* seeds of refits on request begin here */
 static const uint64_t most_lessons = 600000; /* most documents * labels for a pass above `large` */
 
 /* Indexes of the model's numbers. They are stored: never renumber. */
@@ -55,7 +56,8 @@ enum {
     TWIN_IS_DUE,     /* the refit must end with a pass */
     REVISED_BEFORE,  /* REVISED, when the present refit began */
     SKEW,            /* sum of 1 - w of all documents, fading */
-    LABELS_FROM = 16
+    DRAWS,           /* seed of the present refit's draws */
+    LABELS_FROM = 20
 };
 
 /* Indexes of a label's numbers, from LABELS_FROM + label * PER_LABEL on. */
@@ -166,11 +168,10 @@ static bool is_mixed(const struct nb_weights *order)
     return !(nb_weights_at(order, SKEW) > 0);
 }
 
-struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what,
-                                 uint64_t documents)
+struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what)
 {
-    return nb_random_of(what, what == NB_DRAW_LESSON ? (uint64_t)nb_weights_at(order, CHANGES)
-                                                     : documents);
+    double count = nb_weights_at(order, what == NB_DRAW_LESSON ? CHANGES : DRAWS);
+    return nb_random_of(what, (uint64_t)count);
 }
 
 /* ---- refits ---------------------------------------------------------------------------------- */
@@ -252,6 +253,9 @@ int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint
     add(order, REVISED_BEFORE, nb_weights_at(order, REVISED));
     nb_weights_set(order, REVISED, 0);
     add(order, REFITS, 1);
+    nb_weights_set(order, DRAWS,
+                   why == NB_REFIT_ASKED ? asked_from + (double)documents
+                                         : nb_weights_at(order, REFITS));
     nb_weights_set(order, IS_REFITTING, 1);
     if (why == NB_REFIT_STALE)
         nb_weights_set(order, IS_STALE, 1);

@@ -75,15 +75,13 @@ bool nb_order_is_small(uint64_t documents);
 bool nb_order_is_skewed(const struct nb_weights *order);
 
 /* The random numbers for drawing a document that teaches again, a refit's sample and the order of
- * its passes, or the order in which a new twin learns. For a document they are seeded by the number
- * of documents counted, which is stored with the weights, and else by the number of documents that
- * the model has. So a model that learns the same documents in the same order draws the same ones,
- * regardless of other models and of the number of REFIT entries in between; and after a refit that
- * was requested, models of the same documents are the same, whatever else was learned and taken
- * back before. */
+ * its passes, or the order in which a new twin learns. Seeded by the numbers of documents counted
+ * and of refits begun, which are stored with the weights. So a model that learns the same documents
+ * in the same order draws the same ones, regardless of other models and of the number of REFIT
+ * entries in between. A refit on request is seeded by the number of documents that the model has:
+ * what was learned and taken back before leaves no trace in it. */
 enum nb_order_draw { NB_DRAW_LESSON, NB_DRAW_SAMPLE, NB_DRAW_PASS };
-struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what,
-                                 uint64_t documents);
+struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_draw what);
 
 /* ---- refits ---------------------------------------------------------------------------------- */
 

@@ -251,8 +251,8 @@ static uint32_t sample_size(const struct nb_live *live, enum nb_order_refit why)
 
 static int make(struct nb_live *live, enum nb_order_refit why)
 {
-    struct nb_random random = nb_order_random(nb_stack_weights_order(live->published->weights),
-                                              NB_DRAW_SAMPLE, nb_model_documents_all(live->counts));
+    struct nb_random random =
+        nb_order_random(nb_stack_weights_order(live->published->weights), NB_DRAW_SAMPLE);
     uint32_t size = sample_size(live, why);
     uint64_t *numbers = calloc(size + (size_t)1, sizeof *numbers);
     if (numbers == NULL)
@@ -344,8 +344,7 @@ static void shuffle(struct nb_pass *pass, struct nb_random random)
 static int begin_pass(struct nb_live *live)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
-    struct nb_random random =
-        nb_order_random(order, NB_DRAW_PASS, nb_model_documents_all(live->counts));
+    struct nb_random random = nb_order_random(order, NB_DRAW_PASS);
     uint32_t size = (uint32_t)count_teaching(live);
     struct nb_pass *pass = malloc(sizeof *pass + size * sizeof *pass->numbers);
     if (pass == NULL)

@@ -255,7 +255,7 @@ struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 /* The state of the training order (core/model/order.h): numbers, 0 or above, that are stored,
  * rolled back, written and read with the weights. At most NB_STACK_ORDER_MOST places; all are 0 at
  * first. Only the writer reads and changes them. */
-enum { NB_STACK_ORDER_MOST = 16 + 4 * NB_LABELS_MOST };
+enum { NB_STACK_ORDER_MOST = 20 + 4 * NB_LABELS_MOST };
 struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
 
 /* ---- weights: taking changes back ------------------------------------------------------------ */

@@ -176,10 +176,11 @@ def test_history(api):
     equal([row["id"] for row in there.history("m", labelled=1)], ["d1"])
     holds(there.history_of("m", "d0", explain=1)["now"]["explanation"], "why")
     equal(len(there.next("m", 1)), 1)
+    equal(there.suspects("m", 5), [])
     equal(there.forget("m", "d1")["status"], "forgotten")
     equal(there.label("m", "a", None)["label"], None)
     raised(404, there.document, "m", "d1")
-    equal(there.merge_label("m", "ham", "spam")["labels"]["ham"]["documents"], 0)
+    holds("ham" not in there.merge_label("m", "ham", "spam")["labels"], "gone")
 
 
 def test_undo_refit_and_figures(api):

@@ -103,30 +103,35 @@ START_TEST(what_was_trained_label_by_label_is_told)
 }
 END_TEST
 
-static uint64_t drawn(const struct nb_weights *order, enum nb_order_draw what, uint64_t documents)
+static uint64_t drawn(const struct nb_weights *order, enum nb_order_draw what)
 {
-    struct nb_random random = nb_order_random(order, what, documents);
+    struct nb_random random = nb_order_random(order, what);
     return nb_random_next(&random);
 }
 
-/* Lessons by documents counted, the two draws of a refit by documents there, and neither by
- * anything else. */
-START_TEST(draws_follow_from_documents)
+/* Lessons by documents, the two draws of a refit by refits, and neither by anything else. */
+START_TEST(draws_follow_from_documents_and_refits)
 {
     struct nb_weights order = {0};
-    uint64_t lesson = drawn(&order, NB_DRAW_LESSON, 7);
-    uint64_t sample = drawn(&order, NB_DRAW_SAMPLE, 7);
-    uint64_t pass = drawn(&order, NB_DRAW_PASS, 7);
+    uint64_t lesson = drawn(&order, NB_DRAW_LESSON);
+    uint64_t sample = drawn(&order, NB_DRAW_SAMPLE);
+    uint64_t pass = drawn(&order, NB_DRAW_PASS);
     ck_assert(lesson != sample && sample != pass && pass != lesson);
     ck_assert_int_eq(nb_order_count(&order, 1, 1, 1), 0);
-    ck_assert(drawn(&order, NB_DRAW_LESSON, 7) != lesson);
-    lesson = drawn(&order, NB_DRAW_LESSON, 7);
+    ck_assert(drawn(&order, NB_DRAW_LESSON) != lesson);
+    ck_assert_uint_eq(drawn(&order, NB_DRAW_SAMPLE), sample);
+    ck_assert_uint_eq(drawn(&order, NB_DRAW_PASS), pass);
+    lesson = drawn(&order, NB_DRAW_LESSON);
     ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, 1), 0);
-    ck_assert_uint_eq(drawn(&order, NB_DRAW_SAMPLE, 7), sample);
-    ck_assert_uint_eq(drawn(&order, NB_DRAW_PASS, 7), pass);
-    ck_assert_uint_eq(drawn(&order, NB_DRAW_LESSON, 8), lesson);
-    ck_assert(drawn(&order, NB_DRAW_SAMPLE, 8) != sample);
-    ck_assert(drawn(&order, NB_DRAW_PASS, 8) != pass);
+    ck_assert_uint_eq(drawn(&order, NB_DRAW_LESSON), lesson);
+    ck_assert(drawn(&order, NB_DRAW_SAMPLE) != sample);
+    ck_assert(drawn(&order, NB_DRAW_PASS) != pass);
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_ASKED, 7), 0);
+    sample = drawn(&order, NB_DRAW_SAMPLE);
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, 7), 0);
+    ck_assert(drawn(&order, NB_DRAW_SAMPLE) != sample);
+    ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_ASKED, 7), 0);
+    ck_assert_uint_eq(drawn(&order, NB_DRAW_SAMPLE), sample);
     nb_weights_deinit(&order);
 }
 END_TEST
@@ -416,7 +421,7 @@ int main(void)
     tcase_add_loop_test(rule, weights_follow_the_rule, 0, 3);
     tcase_add_test(rule, a_mixed_stream_replays_nothing);
     tcase_add_test(rule, what_was_trained_label_by_label_is_told);
-    tcase_add_test(rule, draws_follow_from_documents);
+    tcase_add_test(rule, draws_follow_from_documents_and_refits);
     tcase_add_test(rule, the_first_two_of_a_label_teach_nothing);
     tcase_add_test(rule, any_label_has_a_place);
     tcase_add_test(rule, the_twin_learns_anew_in_time);
