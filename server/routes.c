@@ -20,7 +20,7 @@ static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
 static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label",     "id",
                                              "threshold",   "target_fpr", "cost_fp",   "cost_fn",
                                              "positive",    "scores",     "documents", "remember",
-                                             "word_counts", "top",        NULL};
+                                             "word_counts", "top",        "min_known", NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
                                             "most",    "source", "contains", "labelled",
                                             "limit",   "after",  "total",    NULL};
@@ -29,8 +29,9 @@ static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
 /* Without the parameter for a rate of false positives, because its threshold differs from model to
  * model. */
-static const char *const MANY_QUERY[] = {"explain",  "level",     "threshold", "cost_fp", "cost_fn",
-                                         "positive", "documents", "remember",  "top",     NULL};
+static const char *const MANY_QUERY[] = {"explain", "level",     "threshold", "cost_fp",
+                                         "cost_fn", "positive",  "documents", "remember",
+                                         "top",     "min_known", NULL};
 static const char *const EVALUATION_QUERY[] = {"positive", "target_fpr", "scores", NULL};
 static const char *const DELETE_LABEL_QUERY[] = {"source", "limit", "next", NULL};
 static const char *const FORMAT_QUERY[] = {"format", NULL};

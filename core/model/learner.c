@@ -11,6 +11,7 @@
 #include "core/base/pack.h"
 #include "core/bayes/book/estimate.h"
 #include "core/ledger/entries/current_entries.h"
+#include "core/model/known.h"
 #include "core/model/order.h"
 #include "core/model/refit.h"
 
@@ -103,11 +104,27 @@ static int stack_inputs(struct nb_learner *l, const struct nb_published *publish
                                    NB_STACK_NO_LABEL, &l->inputs);
 }
 
-static int stack_score(struct nb_learner *l, const struct nb_published *published,
-                       const struct nb_model *counts)
+/* Whether a document has a known feature, or a number. */
+static bool has_evidence(const struct nb_model *counts, const struct nb_rows *rows,
+                         const struct nb_feature *features, size_t size)
 {
-    int rc = nb_stack_score(published->weights, &l->inputs, &l->scores);
-    if (rc == 0)
+    for (size_t i = 0; i < size; i++) {
+        uint32_t row = rows != NULL ? rows->counts[i].row : nb_model_find(counts, features[i].id);
+        uint64_t id = rows != NULL ? nb_model_row_id(counts, row) : features[i].id;
+        if (nb_feature_is_number(id) || (row != NB_NO_ROW && !nb_model_row_is_unused(counts, row)))
+            return true;
+    }
+    return false;
+}
+
+/* Without evidence the score is the prior, as in a verdict; the weights learn from the stack's own.
+ */
+static int stack_score(struct nb_learner *l, const struct nb_published *published,
+                       const struct nb_model *counts, bool is_prior)
+{
+    int rc = is_prior ? nb_score(published->scorer, counts, NULL, 0, &l->scores, NULL)
+                      : nb_stack_score(published->weights, &l->inputs, &l->scores);
+    if (rc == 0 && !is_prior)
         (void)nb_scores_moderate_by(&l->scores, counts, NB_LABELS_NONE);
     if (rc == 0 && l->scores.size == 1)
         (void)nb_unseen_label(nb_model_label_name(counts, l->scores.labels[0]).bytes,
@@ -123,7 +140,9 @@ static int score(struct nb_learner *l, const struct nb_published *published,
 {
     if (nb_published_is_stacked(published)) {
         int rc = stack_inputs(l, published, counts, rows, features, size, label);
-        return rc != 0 ? rc : stack_score(l, published, counts);
+        return rc != 0
+                   ? rc
+                   : stack_score(l, published, counts, !has_evidence(counts, rows, features, size));
     }
     if (rows == NULL)
         return nb_score(published->scorer, counts, features, size, &l->scores, NULL);
@@ -223,6 +242,8 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     double weight = nb_order_weight(order, lesson->label, of_label - 1, documents - 1);
     l->not_taught = 1 - weight;
     int rc = has || !teaches ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
+    if (rc == 0 && has && nb_known_wants(live))
+        rc = nb_known_teach(&l->reader->known, live, &l->inputs, lesson->rows, lesson->label);
     if (rc == 0 && has && teaches)
         rc = learn(live, live->published->weights, &l->inputs, lesson->rows, lesson->label, weight);
     if (rc == 0 && teaches)

@@ -128,6 +128,7 @@ void nb_refit_reader_free(struct nb_refit_reader **reader)
     if (r == NULL)
         return;
     nb_helpers_free(&r->helpers);
+    nb_known_teacher_deinit(&r->known);
     for (size_t i = 0; i < NB_REFIT_AT_ONCE; i++)
         nb_drawn_deinit(&r->readings[i].drawn);
     free(r);
@@ -270,6 +271,8 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
     int rc = nb_refit_list(live, view);
     if (rc == 0)
         rc = nb_order_begin_refit(order, why, nb_model_documents_all(live->counts));
+    if (rc == 0 && why == NB_REFIT_ASKED)
+        rc = nb_known_reset(live);
     if (rc == 0)
         rc = make(live, why);
     if (rc != 0)
@@ -281,21 +284,23 @@ int nb_refit_begin(struct nb_live *live, const struct nb_view *view, enum nb_ord
 
 /* Adds the documents that were read to the fit, until the units are used up. The next slice reads
  * the rest again, with the counts at that time. Returns as read_sample. */
-static int add_readings(struct nb_refit_reader *reader, uint64_t most, uint64_t *units)
+static int add_readings(struct nb_refit_reader *reader, struct nb_live *live, uint64_t most,
+                        uint64_t *units)
 {
-    const struct nb_live *live = reader->live;
     size_t i = 0;
     int rc = 0;
     for (; rc == 0 && i < reader->size && *units < most; i++) {
-        const struct nb_refit_reading *reading = &reader->readings[i];
-        bool found = reading->code == 0;
-        if (!reading->is_current)
+        const struct nb_drawn *drawn = &reader->readings[i].drawn;
+        bool found = reader->readings[i].code == 0, teaches = found && nb_known_is_young(live);
+        uint32_t label = drawn->entry.change.label;
+        if (!reader->readings[i].is_current)
             continue;
-        rc = nb_drawn_unless_missing(reading->code);
+        rc = nb_drawn_unless_missing(reader->readings[i].code);
         if (rc == 0 && found)
-            rc = nb_stack_fit_add(live->fit, &reading->drawn.inputs,
-                                  reading->drawn.entry.change.label);
-        *units += refit_cost(live, &reading->drawn, found);
+            rc = nb_stack_fit_add(live->fit, &drawn->inputs, label);
+        if (rc == 0 && teaches)
+            rc = nb_known_teach(&reader->known, live, &drawn->inputs, &drawn->rows, label);
+        *units += (1u + teaches) * refit_cost(live, drawn, found);
     }
     nb_stack_fit_return(live->fit, reader->size - i);
     return rc;
@@ -309,7 +314,7 @@ static int read_sample(struct nb_live *live, const struct nb_view *view, uint64_
     int rc = 0;
     do {
         refit_read(reader, live, NULL, view, most - *units, NB_REFIT_AT_ONCE);
-        rc = add_readings(reader, most, units);
+        rc = add_readings(reader, live, most, units);
     } while (rc == 0 && reader->size > 0 && *units < most);
     return rc;
 }

@@ -25,6 +25,7 @@
 #ifndef NB_CORE_MODEL_REFIT_H
 #define NB_CORE_MODEL_REFIT_H
 
+#include "core/model/known.h"
 #include "core/model/live/live.h"
 #include "core/model/order.h"
 
@@ -76,6 +77,7 @@ struct nb_refit_reader {
     struct nb_helpers *helpers;
     const struct nb_live *live;          /* model of the slice under way */
     const struct nb_stack_weights *twin; /* twin whose inputs are computed, too; NULL: none */
+    struct nb_known_teacher known;       /* the writer's */
     size_t size;
     struct nb_refit_reading readings[NB_REFIT_AT_ONCE];
 };

@@ -56,6 +56,8 @@ struct nb_verdict {
     size_t size;         /* labels that have documents, in the order of their names */
     const char **labels; /* NUL-terminated; stable until the next call or deinit */
     double *log_scores;  /* -INFINITY: impossible, by an estimate of 0 */
+    /* They sum to 1; but if a stacked model has learned only one of the labels spam and ham, that
+     * has the probability of the rule of succession, and no label has the rest. */
     double *probabilities;
     size_t best;  /* index of the label that wins */
     bool stacked; /* label and probabilities are those of the stack */
@@ -63,16 +65,17 @@ struct nb_verdict {
      * due. By the book: the probabilities come from the map of the setting `calibration`. */
     bool calibrated;
     bool tells_calibrated; /* `calibrated` applies: the model is stacked, or has that setting */
-    /* If a stacked model has learned only one of the labels spam and ham: the other one, with the
-     * probability that the rule of succession leaves it; else NULL. It is not among `labels`, has
-     * no log score and never wins. */
-    const char *unseen_label;
-    double unseen_probability;
     bool ready; /* every label has enough documents; else `missing` names one that has not */
     char missing[160];
     uint64_t *documents;      /* documents of each label */
     uint64_t ready_documents; /* the model's setting */
     uint64_t total, known;    /* token positions */
+    bool has_evidence; /* some feature that was scored is known, of whatever kind; if not, the
+                          probabilities of a stacked model are its prior */
+    /* The probability that the document is of any of the labels (core/model/known.h); NaN: the
+     * model has too few documents to say, is by the book, or is judged together with its parent. */
+    double of_labels;
+    double min_known; /* the model's setting: below it the decision is "none"; 0: never */
     bool truncated;
     double unsure_band;               /* the model's setting */
     bool keeps_history;               /* the model has the setting `history` ... */
@@ -93,6 +96,13 @@ void nb_verdict_init(struct nb_verdict *verdict);
 void nb_verdict_deinit(struct nb_verdict *verdict);
 /* Releases the model of the verdict; the memory is kept for the next verdict. */
 void nb_verdict_reset(struct nb_verdict *verdict);
+
+/* Whether the document is of none of the labels, if its probability to be of any must be at least
+ * `min_known`. */
+static inline bool nb_verdict_is_none(const struct nb_verdict *verdict, double min_known)
+{
+    return verdict->of_labels < min_known; /* false for NaN */
+}
 
 /* Sets `ready` and `missing` of a verdict again, for these labels only: the model may have other
  * labels with few documents, for example by a mistyped name. A label without documents is missing.

@@ -225,7 +225,7 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_
     const struct nb_published *published = p->published;
     const struct nb_feature *features = p->bag.features;
     size_t size = p->bag.size;
-    bool stacked = nb_published_is_stacked(published);
+    bool stacked = nb_published_is_stacked(published) && !p->is_prior;
     int rc = 0;
     if (stacked && p->refined != NULL) {
         rc = nb_pooled_explain(&p->pooled, &p->chain, features, size, &p->stacked, p->evidence,
@@ -322,7 +322,7 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
                               sizeof *verdict->explanation);
     if (rc != 0)
         return rc;
-    verdict->second = verdict->stacked ? p->stacked.second : p->scores.second;
+    verdict->second = verdict->stacked && !p->is_prior ? p->stacked.second : p->scores.second;
     for (size_t i = 0; i < wanted; i++) {
         /* The prior's row is the last one, and stays last. */
         const struct nb_evidence *e = &p->evidence[i + 1 == wanted ? count - 1 : i];

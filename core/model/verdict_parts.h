@@ -6,6 +6,7 @@
 #ifndef NB_CORE_MODEL_VERDICT_PARTS_H
 #define NB_CORE_MODEL_VERDICT_PARTS_H
 
+#include "core/model/known.h"
 #include "core/model/parents.h"
 #include "core/model/pooled.h"
 #include "core/model/verdict.h"
@@ -32,10 +33,12 @@ struct nb_verdict_private {
     struct nb_scores stacked;
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
-    double moderation;       /* factor that was applied to these scores and their evidence */
+    bool is_prior;     /* a stacked model knows no feature: `scores` decide, which are the prior */
+    double moderation; /* factor that was applied to these scores and their evidence */
     struct nb_pooled pooled; /* for scores pooled with expected counts */
     struct nb_evidence *evidence;
     struct nb_levels levels;
+    struct nb_known_seen seen;
     struct nb_features_coder *coder; /* owned; NULL until something is kept */
     size_t row_room, cell_room, label_room, document_room, evidence_room, explanation_room;
 };

@@ -129,13 +129,57 @@ static int calibrate(struct nb_verdict *verdict)
     return 0;
 }
 
+/* Whether one of several models that decide together has some feature of the bag. */
+static bool any_has(const struct nb_verdict_private *p)
+{
+    for (unsigned c = 0; c < p->chain.contributor_count; c++) {
+        const struct nb_model *counts = p->chain.live[p->chain.contributors[c]]->counts;
+        for (size_t i = 0; i < p->bag.size; i++) {
+            uint32_t row = nb_model_find(counts, p->bag.features[i].id);
+            if (row != NB_NO_ROW && !nb_model_row_is_unused(counts, row))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Sets whether there is evidence. */
+static void see(struct nb_verdict *verdict)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    bool stacked = nb_published_is_stacked(p->published);
+    verdict->has_evidence = p->scores.known > 0;
+    if (p->judge != NULL) {
+        const uint32_t *fields = stacked && p->refined == NULL ? p->inputs.features : NULL;
+        nb_known_see(p->bag.features, p->cells, p->bag.size, fields, &p->seen);
+        verdict->has_evidence |= stacked && nb_known_count(&p->seen) > 0;
+    } else if (stacked && !verdict->has_evidence) {
+        verdict->has_evidence = any_has(p);
+    }
+    p->is_prior = stacked && !verdict->has_evidence;
+}
+
+/* Sets the probability that the document is of any of the labels. */
+static void tell_known(struct nb_verdict *verdict)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    bool has_many = verdict->size > 2;
+    double x[NB_KNOWN_INPUTS];
+    verdict->of_labels = (double)NAN;
+    if (p->judge == NULL || !verdict->stacked || verdict->size < 2)
+        return;
+    nb_known_put(&p->seen, has_many ? p->is_prior ? &p->scores : &p->stacked : NULL, x);
+    verdict->of_labels = nb_known_of(nb_stack_weights_known(p->published->weights), x);
+}
+
 /* Sets labels, documents, probabilities and winner from the scores. Under the locks, like
  * nb_verdict_explain. Returns 0 or NB_NO_MEMORY. */
 static int verdict_fill(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
     bool stacked = nb_published_is_stacked(p->published);
-    const struct nb_scores *decisive = stacked ? &p->stacked : &p->scores;
+    see(verdict);
+    const struct nb_scores *decisive = stacked && !p->is_prior ? &p->stacked : &p->scores;
     int rc =
         nb_array_reserve(&verdict->labels, &p->label_room, p->scores.size, sizeof *verdict->labels);
     if (rc == 0)
@@ -159,15 +203,8 @@ static int verdict_fill(struct nb_verdict *verdict)
     verdict->known = p->scores.known;
     verdict->truncated = p->bag.truncated;
     verdict->tells_calibrated = stacked;
+    tell_known(verdict);
     return stacked ? 0 : calibrate(verdict);
-}
-
-static void leave_room_for_another(struct nb_verdict *verdict)
-{
-    assert(verdict->size == 1);
-    verdict->unseen_label =
-        nb_unseen_label(verdict->labels[0], verdict->documents[0], verdict->probabilities);
-    verdict->unseen_probability = 1 - verdict->probabilities[0];
 }
 
 static struct nb_found found_of(const struct nb_verdict_private *p)
@@ -251,13 +288,13 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
     if (rc == 0)
         rc = verdict_fill(verdict);
-    verdict->unseen_label = NULL;
-    if (rc == 0 && verdict->stacked && verdict->size == 1)
-        leave_room_for_another(verdict);
+    if (rc == 0 && verdict->stacked && verdict->size == 1) /* it leaves room for another one */
+        (void)nb_unseen_label(verdict->labels[0], verdict->documents[0], verdict->probabilities);
     verdict->ready_documents = settings->ready_documents;
     if (rc == 0)
         verdict_fill_ready(verdict);
     verdict->unsure_band = settings->unsure_band;
+    verdict->min_known = settings->min_known;
     verdict->keeps_history = settings->history > 0;
     verdict->keeps_subject = settings->history_subject;
     if (rc == 0 && most > 0)

@@ -175,6 +175,14 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
                             const struct nb_row_count *rows, size_t size, uint32_t without,
                             struct nb_stack_inputs *inputs);
 
+/* As nb_stack_inputs_of_rows with `without`, but leaves out all documents of the label: D_w - d_wy,
+ * T - T_y. Features that no other label has are unknown. The columns of the label are meaningless.
+ * For a model of more than two labels. Values of attributes are read as if only this document were
+ * left out. */
+int nb_stack_inputs_without_label(struct nb_stack *stack, const struct nb_model *model,
+                                  const struct nb_row_count *rows, size_t size, uint32_t without,
+                                  struct nb_stack_inputs *inputs);
+
 /* Computes the twin's part of inputs again from its current weights; the other parts do not depend
  * on weights. For two labels and kept inputs (`is_kept`), on the thread that changes the weights.
  * The result is the same, to the bit, as if the inputs had been computed now. */
@@ -258,11 +266,18 @@ struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 enum { NB_STACK_ORDER_MOST = 20 + 4 * NB_LABELS_MOST };
 struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights);
 
+/* The numbers of the regression that tells known documents from others (core/model/known.h), which
+ * are stored, rolled back, written and read with the weights. At most NB_WEIGHTS_RANGE places; all
+ * are 0 at first. Under the lock of `weights`; nb_stack_weights_lock takes it for the writer, who
+ * changes them. */
+struct nb_weights *nb_stack_weights_known(struct nb_stack_weights *weights);
+void nb_stack_weights_lock(struct nb_stack_weights *weights);
+
 /* ---- weights: taking changes back ------------------------------------------------------------ */
 
 /* Marks a state of the weights. All zeros: the state of the last commit, or the start. */
 struct nb_stack_mark {
-    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, slots;
+    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, known, slots;
 };
 /* Marks the present state. The mark is valid until the next commit, or a rollback to an older mark.
  * For the writer. */

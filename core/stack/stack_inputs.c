@@ -72,7 +72,9 @@ static void add_row(const struct nb_stack_pass *p, unsigned field, struct nb_row
 {
     uint64_t all = nb_counts_documents(p->model, row);
     if (p->without != NULL)
-        all = nb_stack_less(all, 1);
+        all = nb_stack_less(all, p->without->is_whole
+                                     ? nb_counts_of(p->model, row, p->without->label).documents
+                                     : 1);
     if (all != 0)
         nb_stack_many_add(p, field, row, all);
 }
@@ -356,6 +358,17 @@ static int survey(struct nb_stack_pass *p, const struct nb_row_count *rows, size
     return end_survey(p, rows, size, others, without);
 }
 
+/* Extends what is left out from the document to all documents of its label. */
+static void take_label(const struct nb_stack_pass *p, struct nb_stack_without *out)
+{
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        uint64_t all =
+            out->features[field] == 0 ? 0 : nb_counts_presences(p->model, out->label, field);
+        out->features[field] = all > UINT32_MAX ? UINT32_MAX : (uint32_t)all;
+        out->unique[field] = 0;
+    }
+}
+
 /* More than two labels. The rows of a left-out document are read twice, because the offsets depend
  * on its features; other documents are read once. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 static int read_rows(struct nb_stack_pass *p, const struct nb_row_count *rows, size_t size,
@@ -363,6 +376,8 @@ static int read_rows(struct nb_stack_pass *p, const struct nb_row_count *rows, s
 {
     uint32_t features[NB_FIELDS] = {0};
     int rc = p->without != NULL ? survey(p, rows, size, out) : 0;
+    if (out->is_whole)
+        take_label(p, out);
     if (rc == 0)
         rc = nb_stack_many_start(p, size);
     if (rc != 0)
@@ -387,12 +402,12 @@ static void put_own_offsets(struct nb_stack_pass *p, double *offsets)
     p->offsets = offsets;
 }
 
-int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
-                            const struct nb_row_count *rows, size_t size, uint32_t without,
-                            struct nb_stack_inputs *inputs)
+static int inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
+                          const struct nb_row_count *rows, size_t size, uint32_t without,
+                          bool is_whole, struct nb_stack_inputs *inputs)
 {
     struct nb_stack_pass pass;
-    struct nb_stack_without out = {.label = without};
+    struct nb_stack_without out = {.label = without, .is_whole = is_whole};
     double offsets[NB_STACK_EXPERTS * NB_FIELDS] = {0};
     if (without != NB_STACK_NO_LABEL && nb_model_documents(model, without) < 2)
         return NB_CONFLICT;
@@ -404,4 +419,18 @@ int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model
     if (rc == 0 && pass.without != NULL && inputs->size == 2)
         put_own_offsets(&pass, offsets);
     return rc != 0 ? rc : finish(&pass, &stack->settings);
+}
+
+int nb_stack_inputs_of_rows(struct nb_stack *stack, const struct nb_model *model,
+                            const struct nb_row_count *rows, size_t size, uint32_t without,
+                            struct nb_stack_inputs *inputs)
+{
+    return inputs_of_rows(stack, model, rows, size, without, false, inputs);
+}
+
+int nb_stack_inputs_without_label(struct nb_stack *stack, const struct nb_model *model,
+                                  const struct nb_row_count *rows, size_t size, uint32_t without,
+                                  struct nb_stack_inputs *inputs)
+{
+    return inputs_of_rows(stack, model, rows, size, without, true, inputs);
 }

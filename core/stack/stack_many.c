@@ -296,7 +296,8 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_
                                          .offsets = nb_stack_many_offsets(p, e, field),
                                          .sums = nb_stack_many_sums(p, e, field),
                                          .without = p->without == NULL ? NB_STACK_NO_LABEL
-                                                                       : p->without->label};
+                                                                       : p->without->label,
+                                         .is_whole = p->without != NULL && p->without->is_whole};
         if (p->twin != NULL && e == p->experts - 1)
             begin_twin(p, field, row, is_dense ? p->view->columns : cells, &target);
         if (is_dense)

@@ -84,6 +84,7 @@ struct nb_stack_target {
     const double *offsets;
     double *sums;
     uint32_t without; /* label of the left-out document */
+    bool is_whole;    /* all documents of that label are left out */
     /* The twin's sums; NULL: there is no twin, or it reads another expert. */
     double *twin;
     double u;
@@ -96,7 +97,8 @@ struct nb_stack_target {
 static inline struct nb_cell nb_stack_cell_without(const struct nb_stack_target *t,
                                                    struct nb_cell cell)
 {
-    cell.documents -= cell.label == t->without && cell.documents > 0;
+    if (cell.label == t->without)
+        cell.documents -= t->is_whole ? cell.documents : cell.documents > 0;
     return cell;
 }
 
@@ -170,7 +172,8 @@ static void spread_gains(const struct nb_stack_pass *p, struct nb_row row,
 {
     const uint32_t columns = p->view->columns;
     const double absent = t->gains->absent;
-    struct nb_stack_target spread = {.gains = t->gains, .sums = gains, .without = t->without};
+    struct nb_stack_target spread = {
+        .gains = t->gains, .sums = gains, .without = t->without, .is_whole = t->is_whole};
     for (uint32_t v = 0; v < columns; v++)
         gains[v] = absent;
     put_cells(p, row, &spread);

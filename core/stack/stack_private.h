@@ -113,9 +113,10 @@ void nb_stack_view_field(struct nb_stack *stack, const struct nb_model *model, u
 int nb_stack_numbers(struct nb_stack *stack, const struct nb_model *model,
                      const struct nb_numbers **numbers);
 
-/* The part of the counts that belongs to a left-out document. */
+/* The part of the counts that belongs to a left-out document, or to all documents of its label. */
 struct nb_stack_without {
     uint32_t label;
+    bool is_whole;                /* the label is left out with all its documents */
     uint32_t features[NB_FIELDS]; /* n_f: features of the document */
     uint32_t unique[NB_FIELDS];   /* u_f: those that no other document has */
 };
@@ -298,6 +299,7 @@ struct nb_stack_weights {
     struct nb_weights twin;                     /* places: enum nb_stack_twin_place */
     struct nb_weights twin_biases;              /* d; places as in `biases` */
     struct nb_weights attributes;               /* see nb_stack_attribute_place */
+    struct nb_weights known;                    /* see nb_stack_weights_known */
     struct nb_slots slots;                      /* u */
     bool head_changed;                          /* the head record differs from the stored one */
     uint32_t stored_ranges;                     /* number of stored ranges of `shared` */
@@ -307,12 +309,13 @@ struct nb_stack_weights {
 };
 
 /* The vectors of weights, in the order in which they are stored: `shared`, `biases`, `order`,
- * `twin`, `twin_biases`, `attributes`. */
+ * `twin`, `twin_biases`, `attributes`, `known`. */
 enum {
     NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS,
     NB_STACK_VECTOR_TWIN,
     NB_STACK_VECTOR_TWIN_BIASES,
     NB_STACK_VECTOR_ATTRIBUTES,
+    NB_STACK_VECTOR_KNOWN,
     NB_STACK_VECTORS
 };
 static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_weights *w,
@@ -324,6 +327,7 @@ static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_
            : vector == NB_STACK_VECTOR_TWIN        ? &w->twin
            : vector == NB_STACK_VECTOR_TWIN_BIASES ? &w->twin_biases
            : vector == NB_STACK_VECTOR_ATTRIBUTES  ? &w->attributes
+           : vector == NB_STACK_VECTOR_KNOWN       ? &w->known
                                                    : &w->biases[vector - 1];
 }
 static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
@@ -423,6 +427,7 @@ static inline size_t nb_stack_vector_most(unsigned vector)
     return vector == 0                       ? (size_t)NB_STACK_SHARED
            : vector == NB_STACK_VECTOR_ORDER ? (size_t)NB_STACK_ORDER_MOST
            : vector == NB_STACK_VECTOR_TWIN  ? (size_t)NB_STACK_TWIN_PLACES
+           : vector == NB_STACK_VECTOR_KNOWN ? (size_t)NB_WEIGHTS_RANGE
            : vector == NB_STACK_VECTOR_ATTRIBUTES
                ? (size_t)NB_ATTRIBUTES_MOST * NB_STACK_ATTRIBUTE_PLACES
                : (size_t)NB_LABELS_MOST * 2;
@@ -435,7 +440,7 @@ static inline bool nb_stack_is_possible(const struct nb_stack_weights *weights,
 {
     bool is_loss = w == &weights->shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS;
     bool never_negative = place % 2 != 0 || is_loss || w == &weights->order;
-    return isfinite(value) && !(never_negative && value < 0);
+    return isfinite(value) && !(never_negative && w != &weights->known && value < 0);
 }
 
 /* The factors of s and t in the score: 1 - trust + trust c, and trust c. */

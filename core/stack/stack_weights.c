@@ -82,6 +82,16 @@ struct nb_weights *nb_stack_weights_order(struct nb_stack_weights *weights)
     return &weights->order;
 }
 
+struct nb_weights *nb_stack_weights_known(struct nb_stack_weights *weights)
+{
+    return &weights->known;
+}
+
+void nb_stack_weights_lock(struct nb_stack_weights *weights)
+{
+    nb_lock_write(weights->lock);
+}
+
 void nb_stack_weights_raise(struct nb_stack_weights *weights, uint32_t fields, double field_factor,
                             double total_factor)
 {

@@ -2,6 +2,7 @@
 #include "server/api/decision.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,8 @@ int nb_route_evaluation(struct nb_request *request, struct nb_error *error)
 /* ---- the query ------------------------------------------------------------------------------- */
 
 struct numbers {
-    double threshold, target, cost_fp, cost_fn;
-    bool has_threshold, has_target, has_cost_fp, has_cost_fn;
+    double threshold, target, cost_fp, cost_fn, min_known;
+    bool has_threshold, has_target, has_cost_fp, has_cost_fn, has_min_known;
 };
 
 static int read_numbers(const struct nb_request *request, struct numbers *n, struct nb_error *error)
@@ -76,7 +77,8 @@ static int read_numbers(const struct nb_request *request, struct numbers *n, str
     } table[] = {{"threshold", 1, &n->threshold, &n->has_threshold},
                  {"target_fpr", 1, &n->target, &n->has_target},
                  {"cost_fp", DBL_MAX, &n->cost_fp, &n->has_cost_fp},
-                 {"cost_fn", DBL_MAX, &n->cost_fn, &n->has_cost_fn}};
+                 {"cost_fn", DBL_MAX, &n->cost_fn, &n->has_cost_fn},
+                 {"min_known", 1, &n->min_known, &n->has_min_known}};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof table / sizeof *table; i++) {
         *table[i].value = -1;
@@ -156,6 +158,8 @@ int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *
     if (rc != 0)
         return rc;
     rule->is_asked = n.has_threshold || n.has_target || n.has_cost_fp;
+    rule->has_min_known = n.has_min_known;
+    rule->min_known = n.min_known;
     if (!n.has_target && nb_request_query(request, "scores").bytes != NULL)
         return nb_error_set(error, NB_INVALID,
                             "query parameter 'scores' needs 'target_fpr' beside it");
@@ -264,18 +268,47 @@ static bool is_silent(const struct nb_verdict *verdict, struct nb_decision_made 
     if (verdict->size == 1)
         snprintf(made->reason, sizeof made->reason, "only the label '%s' has documents",
                  verdict->labels[0]);
-    else if (verdict->known == 0)
+    else if (!verdict->has_evidence)
         snprintf(made->reason, sizeof made->reason,
-                 "no token of the document is known to the model");
-    return verdict->size == 1 || verdict->known == 0;
+                 "nothing of the document is known to the model");
+    return verdict->size == 1 || !verdict->has_evidence;
+}
+
+bool nb_decision_is_wanted(const struct nb_decision_rule *rule, const struct nb_verdict *verdict)
+{
+    return rule->is_asked || rule->has_min_known || verdict->min_known > 0;
+}
+
+/* Compares `known` with the least one that the request or the model's setting gives. Returns
+ * whether that makes the decision: "none", or the winner if no threshold is asked for. */
+static bool decide_known(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+                         struct nb_decision_made *made)
+{
+    double least = rule->has_min_known ? rule->min_known : verdict->min_known;
+    bool is_none = nb_verdict_is_none(verdict, least);
+    char shown[NUMBER_BYTES], bound[NUMBER_BYTES];
+    if (!is_none && (rule->is_asked || !verdict->has_evidence || verdict->size == 1))
+        return false;
+    made->label = is_none ? "none" : verdict->labels[verdict->best];
+    if (isnan(verdict->of_labels))
+        snprintf(made->reason, sizeof made->reason,
+                 "the model has too few documents to say whether a text is of any of its labels");
+    else
+        snprintf(made->reason, sizeof made->reason,
+                 "the probability that the text is of any of the labels, %s, is %s %s, %s",
+                 print_number(shown, verdict->of_labels), is_none ? "below" : "at or above",
+                 print_number(bound, least),
+                 rule->has_min_known ? "given by the request" : "the model's setting min_known");
+    return true;
 }
 
 int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                      struct nb_decision_made *made, struct nb_error *error)
 {
     size_t chosen = verdict->best;
-    int rc = rule->is_of_winner ? 0 : find_positive(rule, verdict, &chosen, error);
-    if (rc != 0 || is_silent(verdict, made))
+    bool needs_positive = rule->is_asked && !rule->is_of_winner;
+    int rc = needs_positive ? find_positive(rule, verdict, &chosen, error) : 0;
+    if (rc != 0 || decide_known(rule, verdict, made) || is_silent(verdict, made))
         return rc;
     struct candidate candidate = {verdict->labels[chosen], "", "unsure",
                                   verdict->probabilities[chosen]};

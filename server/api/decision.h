@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The query parameters ?threshold, ?target_fpr, ?cost_fp&cost_fn and ?positive of a classification,
+ * The query parameters ?threshold, ?target_fpr, ?cost_fp&cost_fn, ?positive and ?min_known of a
+ * classification,
  * which say how verdicts become decisions. The thread that works on a request reads the rule once
  * and applies it to each verdict.
  *
  * A threshold without `positive` applies to the winning label: the decision is that label or
  * "unsure". With `positive`, with a false-positive rate and with costs, the threshold applies to
- * one label: the decision is that label, the most probable other label, or "unsure". When the model
- * knows no token of the document, only the prior supports the verdict, and the decision is
- * "unsure".
+ * one label: the decision is that label, the most probable other label, or "unsure". When nothing
+ * of the document is known, only the prior supports the verdict, and the decision is "unsure". With
+ * `min_known`, or the model's setting of that name, a document whose probability to be of any of
+ * the labels is below it is "none"; without a threshold beside it any other document has the
+ * winning label.
  */
 #ifndef NB_SERVER_API_DECISION_H
 #define NB_SERVER_API_DECISION_H
@@ -29,6 +32,8 @@ struct nb_decision_rule {
     bool is_of_winner; /* the threshold applies to the winning label, not to a positive one */
     bool is_named;     /* the request names the positive label */
     double threshold;
+    bool has_min_known; /* the request gives `min_known`; false: the model's setting holds */
+    double min_known;
     char positive[NB_DECISION_LABEL]; /* NUL-terminated; empty: the default label */
     char source[160]; /* origin of the threshold, as part of the sentence in `reason` */
 };
@@ -39,9 +44,12 @@ struct nb_decision_rule {
 int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *rule,
                      struct nb_error *error);
 
+/* Whether the request, or the model's setting min_known, wants a decision about the verdict. */
+bool nb_decision_is_wanted(const struct nb_decision_rule *rule, const struct nb_verdict *verdict);
+
 /* A decision, as the reply shows it. */
 struct nb_decision_made {
-    const char *label; /* a label of the verdict, or "unsure" */
+    const char *label; /* a label of the verdict, "unsure" or "none" */
     char reason[NB_DECISION_TEXT];
 };
 

@@ -159,7 +159,7 @@ static int write_verdict(const struct nb_posted_options *options, struct nb_resu
                          const struct nb_verdict *verdict, const struct nb_decision_made *made,
                          struct nb_error *error)
 {
-    if (!options->rule.is_asked)
+    if (!nb_decision_is_wanted(&options->rule, verdict))
         return nb_results_verdict(results, verdict, NULL, error);
     struct nb_json_decision decision = {made->label, made->reason};
     return nb_results_verdict(results, verdict, &decision, error);
@@ -241,7 +241,7 @@ int nb_documents_judge(const struct nb_posted_options *options, struct nb_result
     results->has_counts = options->counts;
     results->has_word_counts = options->word_counts;
     results->top = options->top;
-    if (options->rule.is_asked)
+    if (nb_decision_is_wanted(&options->rule, verdict))
         rc = nb_decision_make(&options->rule, verdict, made, error);
     /* Keep it only after the decision: a document that is answered with an error leaves no
      * entry. */

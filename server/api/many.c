@@ -89,7 +89,7 @@ static int end(const struct common *c, const struct nb_posted_options *options,
         .model = said->model,
         .label = is_settled ? said->label : NULL,
         .probability = said->probability,
-        .decision = options->rule.is_asked ? &decision : NULL,
+        .decision = options->rule.is_asked || options->rule.has_min_known ? &decision : NULL,
     };
     if (c->knows_spam)
         common.action = nb_filter_action_name(c->may_act ? c->action : NB_FILTER_NO_ACTION);

@@ -2,6 +2,7 @@
 #include "server/api/results.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void emit_warnings(struct nb_emitter *e, const struct nb_results *results
 /* The labels of a verdict that the reply lists (?top=N): for a model with thousands of labels, a
  * reply that lists all of them would be longer than the document. */
 struct top {
-    bool *is_told; /* owned: by label of the verdict, then the unseen label; NULL: all are listed */
+    bool *is_told; /* owned: by label of the verdict; NULL: all are listed */
 };
 
 struct candidate {
@@ -113,11 +114,10 @@ static int by_probability(const void *a, const void *b)
 
 /* Chooses the `most` most probable labels of a verdict, always with the winning label; of equally
  * probable labels, those that sort first. If `most` is 0 or at least the number of labels, all are
- * listed. All labels without documents count as one, `unseen_label`. Returns 0 or NB_NO_MEMORY;
- * after 0 the caller frees top->is_told. */
+ * listed. Returns 0 or NB_NO_MEMORY; after 0 the caller frees top->is_told. */
 static int choose_top(struct top *top, const struct nb_verdict *verdict, size_t most)
 {
-    size_t count = verdict->size + (verdict->unseen_label != NULL);
+    size_t count = verdict->size;
     *top = (struct top){.is_told = NULL};
     if (most == 0 || most >= count)
         return 0;
@@ -131,11 +131,8 @@ static int choose_top(struct top *top, const struct nb_verdict *verdict, size_t 
     struct nb_heap heap = {
         .items = kept, .most = most, .item_size = sizeof *kept, .compare = by_probability};
     for (size_t i = 0; i < count; i++) {
-        bool is_seen = i < verdict->size;
-        struct candidate one = {.probability = is_seen ? verdict->probabilities[i]
-                                                       : verdict->unseen_probability,
-                                .label = i,
-                                .wins = is_seen && i == verdict->best};
+        struct candidate one = {
+            .probability = verdict->probabilities[i], .label = i, .wins = i == verdict->best};
         nb_heap_add(&heap, &one);
     }
     assert(heap.count == most);
@@ -182,24 +179,13 @@ static void emit_counts(struct nb_emitter *e, const struct nb_verdict *verdict,
     nb_emit_close(e, '}');
 }
 
-/* Writes the probabilities by name, including the label that has no documents yet. */
 static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *verdict,
                                const struct top *top)
 {
-    const char *unseen = verdict->unseen_label;
-    if (unseen != NULL && !is_told(top, verdict->size))
-        unseen = NULL;
     nb_emit_member_open(e, "probabilities", '{');
-    for (size_t i = 0; i < verdict->size; i++) {
-        if (unseen != NULL && strcmp(unseen, verdict->labels[i]) < 0) {
-            emit_label(e, unseen, verdict->unseen_probability);
-            unseen = NULL;
-        }
+    for (size_t i = 0; i < verdict->size; i++)
         if (is_told(top, i))
             emit_label(e, verdict->labels[i], verdict->probabilities[i]);
-    }
-    if (unseen != NULL)
-        emit_label(e, unseen, verdict->unseen_probability);
     nb_emit_close(e, '}');
 }
 
@@ -291,6 +277,8 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
     nb_emit_member_double(e, "probability", verdict->probabilities[verdict->best]);
     emit_probabilities(e, verdict, top);
+    if (!isnan(verdict->of_labels))
+        nb_emit_member_short_double(e, "known", verdict->of_labels);
     if (verdict->tells_calibrated) {
         nb_emit_member_bool(e, "calibrated", verdict->calibrated);
     }
@@ -300,7 +288,7 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     nb_emit_member_u64(e, "known", verdict->known);
     nb_emit_member_u64(e, "unknown", verdict->total - verdict->known);
     nb_emit_close(e, '}');
-    if (verdict->known == 0)
+    if (!verdict->has_evidence)
         nb_emit_member_text(e, "evidence", "none");
     nb_emit_flag(e, "truncated", verdict->truncated);
     nb_emit_member_bool(e, "ready", verdict->ready);

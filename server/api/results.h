@@ -16,7 +16,7 @@ struct nb_request;
 
 /* A decision about a document. */
 struct nb_json_decision {
-    const char *label; /* a label, or "unsure" */
+    const char *label; /* a label, "unsure" or "none" */
     const char *reason;
 };
 

@@ -235,18 +235,19 @@ void nb_filter_report_verdict(const struct nb_config *config, const struct nb_ve
                               const struct nb_filter_spam *spam, struct nb_filter_report *report)
 {
     double p = spam->probability;
+    bool is_none = nb_verdict_is_none(verdict, verdict->min_known);
+    bool is_spam = !is_none && nb_filter_action_at(config, p) != NB_FILTER_NO_ACTION;
+    bool is_unsure = !is_spam && (is_none || p >= config->filter_unsure);
     report->is_ready = true;
     report->probability = p;
     report->log_odds = nb_filter_log_odds(p);
-    report->action = nb_filter_action_of(config, spam);
-    bool is_spam = nb_filter_action_at(config, p) != NB_FILTER_NO_ACTION;
-    report->status = is_spam ? "spam" : p >= config->filter_unsure ? "unsure" : "ham";
-    struct nb_filter_symbol *symbol =
-        filter_add_symbol(report,
-                          is_spam                      ? "BAYES_SPAM"
-                          : p >= config->filter_unsure ? "BAYES_UNSURE"
-                                                       : "BAYES_HAM",
-                          0);
+    report->action = is_none ? NB_FILTER_NO_ACTION : nb_filter_action_of(config, spam);
+    report->status = is_spam ? "spam" : is_unsure ? "unsure" : "ham";
+    struct nb_filter_symbol *symbol = filter_add_symbol(report,
+                                                        is_spam     ? "BAYES_SPAM"
+                                                        : is_unsure ? "BAYES_UNSURE"
+                                                                    : "BAYES_HAM",
+                                                        0);
     struct writing w = write_description(symbol);
     char number[NB_NUMBER_TEXT];
     write_text(&w, "Probability of spam ");

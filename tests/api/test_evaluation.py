@@ -48,7 +48,11 @@ class Seen:
         return self
 
     def p(self, row, label):
-        return 1 / len(self.labels) if row["p"] is None else row["p"].get(label, 0.0)
+        if row["p"] is None:
+            return 1 / len(self.labels)
+        # A stacked model that knows one label alone leaves the other some room, and does not name it.
+        rest = 1 - sum(row["p"].values()) if len(self.labels) == 2 and len(row["p"]) == 1 else 0.0
+        return row["p"].get(label, rest)
 
     def log_odds(self, row, positive):
         """What orders documents: finer than the probability where that rounds to 0 or 1."""

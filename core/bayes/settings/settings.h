@@ -49,10 +49,11 @@ struct nb_settings {
     double prior_default; /* parameter of other labels; with NB_PRIOR_DIRICHLET, else 0 */
     uint64_t min_count;
     uint64_t skip_top;
-    uint64_t max_term_count;  /* most occurrences of one feature in one document; 0: no limit */
-    int decision;             /* enum nb_decision */
-    double unsure_band;       /* half width, in units of probability */
-    uint64_t ready_documents; /* documents per label for a verdict to be `ready` */
+    uint64_t max_term_count; /* most occurrences of one feature in one document; 0: no limit */
+    int decision;            /* enum nb_decision */
+    double unsure_band;      /* half width, in units of probability */
+    double min_known;        /* least `known` (core/model/known.h) for a decision other than none */
+    uint64_t ready_documents;            /* documents per label for a verdict to be `ready` */
     double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/stack.h */
     double robust_smoothing, robust_power;
     double many_smoothing, many_power;

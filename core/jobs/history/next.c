@@ -260,7 +260,7 @@ static void sign(const struct nb_bag *bag, struct nb_signature *signature)
 /* How much more likely the winner is than the runner-up. */
 static double margin_of(const struct nb_verdict *verdict)
 {
-    double second = verdict->unseen_label != NULL ? verdict->unseen_probability : 0;
+    double second = verdict->size == 1 ? 1 - verdict->probabilities[0] : 0;
     for (size_t i = 0; i < verdict->size; i++)
         if (i != verdict->best && verdict->probabilities[i] > second)
             second = verdict->probabilities[i];

@@ -21,8 +21,8 @@ enum { TOP_MOST = 1000, EVIDENCE_MOST = 1000 };
 
 /* The columns that the user wants. */
 struct columns {
-    double threshold;       /* below 0: no decision */
-    uint64_t top, evidence; /* numbers of labels and of tokens; 0: none */
+    double threshold, min_known; /* both below 0: no decision */
+    uint64_t top, evidence;      /* numbers of labels and of tokens; 0: none */
 };
 
 /* ---- the request ----------------------------------------------------------------------------- */
@@ -35,6 +35,10 @@ static int put_operation(const struct columns *columns, struct nb_buffer *path)
     int rc = nb_buffer_puts(path, "/classify");
     if (rc == 0 && columns->threshold >= 0) {
         rc = nb_buffer_printf(path, "%sthreshold=%.17g", join, columns->threshold);
+        join = "&";
+    }
+    if (rc == 0 && columns->min_known >= 0) {
+        rc = nb_buffer_printf(path, "%smin_known=%.17g", join, columns->min_known);
         join = "&";
     }
     if (rc == 0 && columns->top > 0) {
@@ -83,12 +87,18 @@ static size_t rank_labels(const json_t *verdict, uint64_t top, struct ranked ran
     return heap.count;
 }
 
-/* Returns the label that a person reads first: the decision if there is a threshold ("unsure"),
- * else the label. Borrowed from the verdict, or "?". */
+static bool decides(const struct columns *columns)
+{
+    return columns->threshold >= 0 || columns->min_known >= 0;
+}
+
+/* Returns the label that a person reads first: the decision if one is asked for, or by the model's
+ * setting ("unsure", "none"), else the label. Borrowed from the verdict, or "?". */
 static const char *first_label(const struct columns *columns, const json_t *verdict)
 {
-    const char *label =
-        json_string_value(json_object_get(verdict, columns->threshold >= 0 ? "decision" : "label"));
+    const json_t *decision = json_object_get(verdict, "decision");
+    const char *label = json_string_value(
+        decides(columns) || decision != NULL ? decision : json_object_get(verdict, "label"));
     return label != NULL ? label : "?";
 }
 
@@ -123,12 +133,14 @@ static int put_cell(const char *text, char separator, struct nb_buffer *out)
     return nb_csv_cell(nb_string_of(text), separator, false, out);
 }
 
-/* Append the cells of a CSV row, each after the separator: decision; predicted_2, probability_2 and
- * so on to `top`; evidence. The cells are empty if the verdict is NULL (the document was
- * refused). */
+/* Append the cells of a CSV row, each after the separator: decision; known; predicted_2,
+ * probability_2 and so on to `top`; evidence. The cells are empty if the verdict is NULL (the
+ * document was refused). */
 static int put_head(const struct columns *columns, char separator, struct nb_buffer *out)
 {
-    int rc = columns->threshold >= 0 ? put_cell("decision", separator, out) : 0;
+    int rc = decides(columns) ? put_cell("decision", separator, out) : 0;
+    if (rc == 0 && columns->min_known >= 0)
+        rc = put_cell("known", separator, out);
     for (uint64_t i = 2; i <= columns->top && rc == 0; i++)
         rc = nb_buffer_printf(out, "%cpredicted_%" PRIu64 "%cprobability_%" PRIu64, separator, i,
                               separator, i);
@@ -152,13 +164,24 @@ static int put_ranks(const struct columns *columns, const json_t *verdict, char 
     return rc;
 }
 
+static int put_known(const json_t *verdict, char separator, struct nb_buffer *out)
+{
+    const json_t *known = json_object_get(verdict, "known");
+    char text[32] = "";
+    if (known != NULL)
+        (void)snprintf(text, sizeof text, "%.6f", json_number_value(known));
+    return put_cell(text, separator, out);
+}
+
 static int put_columns(const struct columns *columns, const json_t *verdict, char separator,
                        struct nb_buffer *out)
 {
     struct nb_buffer evidence = {0};
     int rc = 0;
-    if (columns->threshold >= 0)
+    if (decides(columns))
         rc = put_cell(verdict != NULL ? nb_answer_text(verdict, "decision") : "", separator, out);
+    if (rc == 0 && columns->min_known >= 0)
+        rc = put_known(verdict, separator, out);
     if (rc == 0 && columns->top > 0)
         rc = put_ranks(columns, verdict, separator, out);
     if (rc == 0 && columns->evidence > 0) {
@@ -195,7 +218,8 @@ struct classify_options {
     struct columns columns;
 };
 
-static const struct classify_options DEFAULTS = {.connections = 2, .columns.threshold = -1};
+static const struct classify_options DEFAULTS = {.connections = 2,
+                                                 .columns = {.threshold = -1, .min_known = -1}};
 
 static const struct nb_flag FLAGS[] = {
     NB_FILES_FLAGS(struct classify_options),
@@ -204,6 +228,7 @@ static const struct nb_flag FLAGS[] = {
     {"csv", 0, NB_FLAG_SWITCH, offsetof(struct classify_options, is_csv), 0, 0},
     {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct classify_options, is_quiet), 0, 0},
     {"threshold", 0, NB_FLAG_NUMBER, offsetof(struct classify_options, columns.threshold), 0, 1},
+    {"min-known", 0, NB_FLAG_NUMBER, offsetof(struct classify_options, columns.min_known), 0, 1},
     {"top", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.top), 1, TOP_MOST},
     {"evidence", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.evidence), 1,
      EVIDENCE_MOST},

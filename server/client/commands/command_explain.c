@@ -116,9 +116,12 @@ static void print_explanation(const struct nb_outcome *outcome)
     missing = json_string_value(json_object_get(verdict, "missing"));
     if (missing != NULL)
         (void)printf("the model has learned too little yet: %s\n", nb_shown(missing).text);
+    if (json_object_get(verdict, "known") != NULL)
+        (void)printf(
+            "of any of the labels: %.6f%s\n", json_number_value(json_object_get(verdict, "known")),
+            strcmp(nb_answer_text(verdict, "decision"), "none") == 0 ? ", decided none" : "");
     if (json_object_get(verdict, "evidence") != NULL)
-        (void)puts(
-            "no token of the document is known to the model: this is likely of any document");
+        (void)puts("nothing of the document is known to the model: this is likely of any document");
     (void)putchar('\n');
     bool has_parent = json_object_get(json_array_get(rows, 0), "shares") != NULL;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0] - (has_parent ? 0 : 1));

@@ -17,7 +17,8 @@ const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdic
 
 // The verdict in one line, for the eye and for a screen reader.
 export function headline(verdict) {
-  return verdict.evidence === "none" ? "no evidence" : `${verdict.label}, ${percent(verdict.probability)}`;
+  return verdict.evidence === "none" ? "no evidence"
+    : verdict.decision === "none" ? "none of the labels" : `${verdict.label}, ${percent(verdict.probability)}`;
 }
 
 export function summary(verdict) {
@@ -25,13 +26,14 @@ export function summary(verdict) {
   const {total, known} = verdict.tokens;
   return [
     verdict.evidence === "none" ? h("p", {class: "verdict"}, h("strong", null, "No evidence"))
+      : verdict.decision === "none" ? h("p", {class: "verdict"}, h("strong", null, "None of these"))
       : h("p", {class: "verdict"}, h("strong", {dir: "auto"}, verdict.label), " ", h("span", null, percent(verdict.probability))),
-    verdict.evidence === "none" ? h("p", {class: "notice warn"}, "The model knows no word of it. The probabilities below are those of any document.") : null,
+    verdict.evidence === "none" ? h("p", {class: "notice warn"}, "The model knows nothing of it. The probabilities below are those of any document.") : null,
     verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
     verdict.calibrated === false ? h("p", {class: "notice"}, "The model's weights are being fitted; the probability is provisional.") : null,
     verdict.truncated ? h("p", {class: "notice"}, "The document is longer than the limit; the rest was left out.") : null,
     shares("Probability of each label", ["Label", "Probability"], rows),
-    h("p", {class: "hint"}, `${plural(total, "token")}, of which the model knows ${known}.`),
+    h("p", {class: "hint"}, `${plural(total, "token")}, of which the model knows ${known}.${verdict.known === undefined ? "" : ` That it is of any of the labels: ${percent(verdict.known)}.`}`),
   ];
 }
 

@@ -234,8 +234,8 @@ static void say_verdict(struct picture *p, const char *model, const char *bytes)
     int rc = nb_engine_classify(p->engine, string_at(model), &document, 5, &v, NULL);
     say(p, "verdict %d", rc);
     if (rc == 0) {
-        say(p, " best %zu %d %d %" PRIu64 " %" PRIu64 " %s %a", v.best, v.calibrated, v.ready,
-            v.total, v.known, v.unseen_label == NULL ? "-" : v.unseen_label, v.unseen_probability);
+        say(p, " best %zu %d %d %" PRIu64 " %" PRIu64 " %d %a", v.best, v.calibrated, v.ready,
+            v.total, v.known, v.has_evidence, v.of_labels);
         for (size_t i = 0; i < v.size; i++)
             say(p, " %s %a %a", v.labels[i], v.log_scores[i], v.probabilities[i]);
         for (size_t i = 0; i < v.explanation_count; i++) {

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""None of these: `known`, `min_known` and the decision none; evidence of any kind; the prior where nothing is known."""
+import math
+import os
+
+from acknowledged import NDJSON, exported, rebuilt, verified
+from harness import equal, holds, near, refused
+from test_client import Bayesc
+
+DESK = {
+    "opening": ("when are you open", "opening hours on saturday", "are you open on sunday", "what time do you close"),
+    "parcel": ("where is my parcel", "my parcel has not arrived", "track my delivery", "when will my parcel come"),
+    "refund": ("i want my money back", "refund for a broken lamp", "how do i get a refund", "please refund my order"),
+    "invoice": ("send me the invoice", "the invoice has a wrong address", "invoice for last month", "copy of my invoice"),
+    "login": ("i cannot log in", "my password does not work", "reset my password", "login fails with an error"),
+    "cancel": ("cancel my order", "i want to cancel the subscription", "stop my order please", "cancel everything"),
+    "size": ("which size fits me", "shoes are too small", "size chart for jackets", "do you have a larger size")}
+FOREIGN = ("how old are you", "the moon orbits the earth", "penguins swim under ice", "xylophone zebra quartz")
+
+
+def filled(client, path, settings=None, rounds=3):
+    client.put(path, {"preset": "text", **(settings or {})}).ok(201)
+    for turn in range(rounds):
+        for i in range(4):
+            for label, texts in DESK.items():
+                client.post(path + "/train", {"text": texts[i] + (f" {'thanks hello now'.split()[turn - 1]}" if turn else ""), "label": label}).ok()
+
+
+def asked(client, path, text, query=""):
+    return client.post(path + "/classify" + query, {"text": text}).ok().json
+
+
+def test_known_and_none(api):
+    M = "/v1/models/" + api.name()
+    client = api.daemon.client
+    filled(client, M)
+    own = [asked(client, M, t)["known"] for texts in DESK.values() for t in texts]
+    foreign = [asked(client, M, t)["known"] for t in FOREIGN]
+    holds(all(0 <= k <= 1 for k in own + foreign), (own, foreign))
+    holds(sorted(own)[len(own) // 4] > max(foreign), (own, foreign))
+    bound = (sorted(own)[len(own) // 4] + max(foreign)) / 2
+    for text, known in zip(FOREIGN, foreign):
+        said = asked(client, M, text, f"?min_known={bound!r}")
+        equal(said["decision"], "none", said)
+        holds("any of the labels" in said["decision_reason"] and "below" in said["decision_reason"], said)
+        equal(said["known"], known)
+        equal(asked(client, M, text, f"?min_known={bound!r}&threshold=0.01")["decision"], "none")
+        plain = asked(client, M, text)
+        holds("decision" not in plain, plain)
+        equal({k: said[k] for k in plain}, plain, "the verdict beside the decision")
+    best = max((t for texts in DESK.values() for t in texts), key=lambda t: asked(client, M, t)["known"])
+    said = asked(client, M, best, f"?min_known={bound!r}")
+    equal(said["decision"], said["label"], said)
+    equal(asked(client, M, best, f"?min_known={bound!r}&threshold=1")["decision"], "unsure")
+    refused(client.post(M + "/classify?min_known=1.1", {"text": "x"}), 400, "min_known")
+
+
+def test_setting_min_known(api):
+    M = "/v1/models/" + api.name()
+    filled(api, M)
+    settings = api.get(M).ok().json["settings"]
+    equal(settings["min_known"], 0)
+    api.put(M, {"preset": "text", "min_known": 1}).ok()
+    said = asked(api, M, FOREIGN[0])
+    equal(said["decision"], "none", said)
+    holds("setting min_known" in said["decision_reason"], said)
+    holds(asked(api, M, FOREIGN[0], "?min_known=0")["decision"] != "none", "the request goes before the setting")
+    several = api.post("/v1/classify", {"models": [M.rsplit("/", 1)[1]], "text": FOREIGN[0]}).ok().json["results"][0]
+    equal(several["decision"], "none", several)
+    refused(api.put(M, {"preset": "text", "min_known": 2}), 422, "min_known")
+
+
+def test_few_documents_say_nothing(api):
+    M = "/v1/models/" + api.name()
+    api.put(M, {"preset": "text"}).ok(201)
+    for i in range(3):
+        api.post(M + "/train", {"text": f"cheap pills {i}", "label": "spam"}).ok()
+        api.post(M + "/train", {"text": f"meeting at noon {i}", "label": "ham"}).ok()
+    said = asked(api, M, "cheap meeting", "?min_known=1")
+    holds("known" not in said, said)
+    equal(said["decision"], said["label"], said)
+    holds("too few" in said["decision_reason"], said)
+
+
+def test_two_labels(api):
+    M = "/v1/models/" + api.name()
+    for name, settings in (("two", {"preset": "text"}), ("book", {"preset": "book"})):
+        path = M + name
+        api.put(path, settings).ok(201)
+        for i in range(40):
+            api.post(path + "/train", {"text": f"cheap pills buy now offer{i % 7} win{i % 5}", "label": "spam"}).ok()
+            api.post(path + "/train", {"text": f"meeting at noon agenda{i % 7} minutes{i % 5}", "label": "ham"}).ok()
+        own, foreign = asked(api, path, "cheap pills offer3 win2"), asked(api, path, "penguins swim under blue ice")
+        if name == "book":
+            holds("known" not in own, own)
+        else:
+            holds(own["known"] > 0.9 > foreign["known"], (name, own["known"], foreign["known"]))
+
+
+def test_evidence_of_ngrams_alone(api):
+    M = "/v1/models/" + api.name()
+    api.put(M, {"preset": "text"}).ok(201)
+    for i in range(12):
+        api.post(M + "/train", {"text": f"Kaskoversicherung Haftpflichtversicherung Police{i}", "label": "insurance"}).ok()
+        api.post(M + "/train", {"text": f"Lebensmittelmarkt Wochenmarkt Einkauf{i}", "label": "food"}).ok()
+    said = asked(api, M, "Hausratversicherung", "?explain=20&threshold=0.5")
+    equal(said["tokens"]["known"], 0, said)
+    holds("evidence" not in said and len(said["explanation"]) > 1, said)
+    equal((said["label"], said["decision"]), ("insurance", "insurance"), said)
+    nothing = asked(api, M, "xyz", "?explain=20&threshold=0.5")
+    equal((nothing["evidence"], nothing["decision"], len(nothing["explanation"])), ("none", "unsure", 1), nothing)
+
+
+def test_prior_where_nothing_is_known(api):
+    M = "/v1/models/" + api.name()
+    for name, settings, counts, want in (
+            ("even", {}, {"a": 20, "b": 20}, {"a": 0.5, "b": 0.5}), ("odd", {}, {"a": 30, "b": 6}, {"a": 5 / 6, "b": 1 / 6}),
+            ("rare", {}, {"a": 45, "b": 44, "c": 1}, {"a": 0.5, "b": 44 / 90, "c": 1 / 90}),
+            ("uniform", {"prior": "uniform"}, {"a": 30, "b": 6}, {"a": 0.5, "b": 0.5})):
+        path = "/v1/models/" + name
+        api.put(path, {"preset": "text", **settings}).ok(201)
+        for label, size in counts.items():
+            for i in range(size):
+                api.post(path + "/train", {"text": f"{label * 7} word{i} {label * 9}", "label": label}).ok()
+        for text in ("", "qqqq"):
+            said = asked(api, path, text, "?explain=9")
+            equal(said["evidence"], "none", said)
+            for label, p in want.items():
+                near(said["probabilities"][label], p, (name, text, said), 1e-9)
+            top, second = sorted(said["probabilities"].values(), reverse=True)[:2]
+            near(sum(row["evidence"] for row in said["explanation"]), math.log(top / second), said, 1e-9)
+
+
+def test_label_without_a_document(api):
+    M = "/v1/models/" + api.name()
+    api.put(M, {"preset": "text"}).ok(201)
+    for i in range(4):
+        api.post(M + "/train", {"text": f"cheap pills {i}", "label": "spam"}).ok()
+    said = asked(api, M, "cheap pills", "?threshold=0.1")
+    equal(list(said["probabilities"]), ["spam"], said)
+    equal(said["decision"], "unsure", said)
+    holds("known" not in said, said)
+
+
+def test_state_is_a_function_of_the_ledger(api):
+    M = "/v1/models/" + api.name()
+    texts = [t for of in DESK.values() for t in of] + list(FOREIGN)
+    daemon = api.another().start()
+    client = daemon.client
+    filled(client, M)
+    client.post(M + "/untrain", {"text": DESK["size"][0]}).ok()
+    before = [asked(client, M, t)["known"] for t in texts]
+    client.put("/v1/models/copy/import", exported(client, M.rsplit("/", 1)[1]), NDJSON).ok(201)
+    for text, one in zip(texts, before):
+        near(asked(client, "/v1/models/copy", text)["known"], one, "after import", 1e-9)
+    daemon.stop()
+    data = daemon.data
+    verified(api, data)
+    rebuilt(api, data)
+    daemon.start()
+    for text, one in zip(texts, before):
+        near(asked(daemon.client, M, text)["known"], one, "after a start", 1e-9)
+    client = daemon.client
+    client.post(M + "/refit").ok()
+    again = [asked(client, M, t)["known"] for t in texts]
+    daemon.stop()
+    verified(api, data)
+    rebuilt(api, data)
+    daemon.start()
+    for text, one in zip(texts, again):
+        near(asked(daemon.client, M, text)["known"], one, "after a refit and a start", 1e-9)
+
+
+def test_client_says_none(api):
+    M = "/v1/models/" + api.name()
+    filled(api, M)
+    client = Bayesc(api)
+    table = os.path.join(api.new_folder(), "new.csv")
+    with open(table, "w", encoding="utf-8") as out:
+        out.write("text\n" + "\n".join(FOREIGN) + "\n")
+    rows = client.run("classify", "-m", M.rsplit("/", 1)[1], "--csv", "--min-known", "1", table).decode().splitlines()
+    holds(rows[0].endswith(",decision,known"), rows)
+    holds(all(row.split(",")[-2] == "none" and 0 <= float(row.split(",")[-1]) <= 1 for row in rows[1:]), rows)
+    said = client.run("classify", "-m", M.rsplit("/", 1)[1], "--min-known", "1", stdin=FOREIGN[0].encode()).decode()
+    holds(said.startswith("none"), said)
+    api.put(M, {"preset": "text", "min_known": 1}).ok()
+    holds(client.run("classify", "-m", M.rsplit("/", 1)[1], stdin=FOREIGN[0].encode()).decode().startswith("none"), "by the setting")
+    holds(b"of any of the labels: 0." in client.run("explain", "-m", M.rsplit("/", 1)[1], stdin=FOREIGN[0].encode()), "explain says it")
