@@ -536,7 +536,7 @@ def test_classify_and_explain(api):
     equal({**said, "probability": 0, "probabilities": 0, "log_scores": 0},
           {**want, "probability": 0, "probabilities": 0, "log_scores": 0})
     table = client.run("explain", "-m", model, "-n", "3", stdin=mail).decode()
-    holds("standard input: spam" in table and table.count("\n") == 7, table)
+    holds("standard input: spam" in table and table.count("\n") == 8, table)
     rows = json.loads(client.run("explain", "-m", model, "-n", "3", "--json", stdin=mail))["explanation"]
     for row in rows:
         holds(row["token"] is None or row["token"] in table, f"{row} in {table}")
