@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/handlers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/config.h"
 #include "core/archive/copy/copy.h"
@@ -122,6 +124,49 @@ int nb_route_model(struct nb_request *request, struct nb_error *error)
     return nb_reply_model(request, 0, error);
 }
 
+/* Replies with the model, and with a warning unless it is empty. */
+static int reply_warned(struct nb_request *request, struct nb_model_info *info, const char *text,
+                        struct nb_error *error)
+{
+    info->warning = text[0] != '\0' ? text : NULL;
+    int rc = nb_json_model(&request->reply.body, info, true);
+    nb_model_info_deinit(info);
+    return nb_reply_written(request, rc, error);
+}
+
+/* Appends the first label of `weights` that the model does not have. Both lists are sorted. */
+static void warn_of_labels(const struct nb_model_info *info, const char *setting,
+                           const struct nb_prior_weight *weights, size_t count,
+                           char text[NB_LABEL_WARNING])
+{
+    size_t at = strlen(text), k = 0;
+    for (size_t i = 0; i < count && info->label_count > 0; i++) {
+        while (k < info->label_count && strcmp(info->labels[k].label, weights[i].label) < 0)
+            k++;
+        if (k < info->label_count && strcmp(info->labels[k].label, weights[i].label) == 0)
+            continue;
+        (void)snprintf(text + at, NB_LABEL_WARNING - at,
+                       "%s%s names the label '%.200s', of which the model has no document",
+                       at > 0 ? "; " : "", setting, weights[i].label);
+        return;
+    }
+}
+
+/* Replies with the model as it is now. Labels of its settings that it does not have are a typing
+ * error more often than not. */
+static int reply_put(struct nb_request *request, struct nb_error *error)
+{
+    char text[NB_LABEL_WARNING] = "";
+    struct nb_model_info info;
+    int rc = nb_engine_model(request->server->engine, request->model, &info, error);
+    if (rc != 0)
+        return rc;
+    const struct nb_settings *s = &info.settings;
+    warn_of_labels(&info, "prior", s->weights, s->weight_count, text);
+    warn_of_labels(&info, "smoothing", s->smoothing_by.labels, s->smoothing_by.label_count, text);
+    return reply_warned(request, &info, text, error);
+}
+
 int nb_route_put_model(struct nb_request *request, struct nb_error *error)
 {
     struct nb_engine *engine = request->server->engine;
@@ -151,7 +196,7 @@ int nb_route_put_model(struct nb_request *request, struct nb_error *error)
     nb_settings_deinit(&settings);
     request->has_changed = rc == 0;
     if (rc == 0)
-        rc = nb_route_model(request, error);
+        rc = reply_put(request, error);
     if (rc == 0)
         request->reply.status = created ? 201 : 200;
     return rc;
@@ -207,10 +252,7 @@ static int reply_renamed(struct nb_request *request, struct nb_string name, stru
     if (rc != 0)
         return rc;
     warn_of_name(&info, name, text);
-    info.warning = text[0] != '\0' ? text : NULL;
-    rc = nb_json_model(&request->reply.body, &info, true);
-    nb_model_info_deinit(&info);
-    return nb_reply_written(request, rc, error);
+    return reply_warned(request, &info, text, error);
 }
 
 int nb_route_rename_label(struct nb_request *request, struct nb_error *error)

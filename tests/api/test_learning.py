@@ -67,6 +67,22 @@ def test_prior_of_a_label_without_documents(api):
         near(got["probabilities"]["ham"], 2 / 3, "P(ham)")
 
 
+def test_settings_that_name_no_label_are_told(api):
+    """The reply names a label of the settings that no document has, and a model that has learned nothing is not warned of all."""
+    path, client = "/v1/models/warned", api
+    reply = client.put(path, {"prior": {"spam": 2}}).ok(201).json
+    holds("warnings" not in reply, "a model without documents")
+    for label in ("ham", "spam"):
+        client.post(path + "/train", {"text": label, "label": label}).ok()
+    for settings, warnings in (({"prior": {"ham": 1, "spam": 2}}, None), ({"prior": {"nosuchlabel": 2}}, "prior names the label 'nosuchlabel'"),
+                               ({"prior": {"spam": 1, "zz": 2}}, "prior names the label 'zz'"), ({"prior": {"dirichlet": {"default": 2, "labels": {"hma": 3}}}}, "prior names the label 'hma'"),
+                               ({"smoothing": {"labels": {"ham": 1, "spamm": 2}}}, "smoothing names the label 'spamm'")):
+        reply = client.put(path, {"decision": "bayes", **settings}).ok().json
+        told = reply.get("warnings", [])
+        equal(len(told), 0 if warnings is None else 1, settings)
+        holds(warnings is None or warnings in told[0], told)
+
+
 def test_rare_and_frequent_words_left_out(api):
     with Model(api) as model:
         for i in range(12):  # word k occurs in documents k..11: no two words equally often
