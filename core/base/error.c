@@ -33,12 +33,23 @@ int nb_error_set(struct nb_error *error, int code, const char *format, ...)
     if (error == NULL)
         return code;
     error->code = code;
+    error->name = NULL;
+    error->param[0] = '\0';
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     if (length >= (int)sizeof error->text)
         end_cut(error->text, sizeof error->text - 1);
+    return code;
+}
+
+int nb_error_about(struct nb_error *error, int code, const char *name, const char *param)
+{
+    if (error == NULL)
+        return code;
+    error->name = name;
+    (void)snprintf(error->param, sizeof error->param, "%s", param != NULL ? param : "");
     return code;
 }
 

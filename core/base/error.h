@@ -40,6 +40,9 @@ struct nb_error {
     int code; /* one of enum nb_code */
     /* One sentence without a final full stop, which says what is wrong and how to correct it. */
     char text[NB_ERROR_TEXT];
+    const char *name; /* a constant: what is at fault more exactly than `code` says, for programs
+                         (server/json/problem.h lists the names); NULL: `code` is all */
+    char param[64];   /* the parameter or member at fault, cut if it is longer; "": none */
 };
 
 /* Fills `error`, which may be NULL, with `code` and a sentence formatted as by printf. A sentence
@@ -47,6 +50,11 @@ struct nb_error {
  * fault: return nb_error_set(error, NB_INVALID, "line %zu: ...", line); */
 int nb_error_set(struct nb_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Adds the name and the parameter (NULL: none) to the error that was set last. Returns `code`, so
+ * that one statement does both:
+ *     return nb_error_about(error, nb_error_set(error, NB_INVALID, "..."), NULL, "limit"); */
+int nb_error_about(struct nb_error *error, int code, const char *name, const char *param);
 
 /* Fills `error` for a failed allocation. Returns NB_NO_MEMORY. */
 int nb_error_no_memory(struct nb_error *error);

@@ -103,8 +103,11 @@ static int choose_positive(struct nb_evaluation_report *report, struct nb_string
     for (size_t i = 0; i < report->label_count; i++)
         nb_level_hint_add(&hint, positive, nb_string_of(report->labels[i]));
     if (positive.length > 0)
-        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%.*s'%s",
-                            (int)positive.length, positive.bytes, hint.text);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_NOT_FOUND,
+                                           "no document has the label '%.*s'%s",
+                                           (int)positive.length, positive.bytes, hint.text),
+                              "label_not_found", "positive");
     report->positive = report->label_count == 0 ? 0 : report->label_count - 1;
     return 0;
 }

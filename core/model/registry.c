@@ -217,8 +217,10 @@ int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_e
 
 static int not_found(struct nb_string name, struct nb_error *error)
 {
-    return nb_error_set(error, NB_NOT_FOUND, "there is no model '%.*s'", (int)name.length,
-                        name.bytes);
+    return nb_error_about(
+        error,
+        nb_error_set(error, NB_NOT_FOUND, "there is no model '%.*s'", (int)name.length, name.bytes),
+        "model_not_found", NULL);
 }
 
 int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unsaved,

@@ -205,8 +205,10 @@ static int find_positive(const struct nb_decision_rule *rule, const struct nb_ve
     for (size_t i = 0; i < verdict->size; i++)
         nb_level_hint_add(&hint, nb_string_of(rule->positive), nb_string_of(verdict->labels[i]));
     if (rule->is_named)
-        return nb_error_set(error, NB_NOT_FOUND, "no document has the label '%s'%s", rule->positive,
-                            hint.text);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_NOT_FOUND, "no document has the label '%s'%s",
+                                           rule->positive, hint.text),
+                              "label_not_found", "positive");
     if (verdict->size > 2)
         return nb_error_set(error, NB_CONFLICT,
                             "the model has %zu labels and none is 'spam': query parameter "

@@ -38,7 +38,9 @@ int nb_network_load(const struct nb_request *request, struct nb_string name,
 {
     struct nb_named_key key = key_of(name);
     if (nb_check_model_name(name, NULL) != 0)
-        return nb_error_set(error, NB_NOT_FOUND, "there is no network of this name");
+        return nb_error_about(error,
+                              nb_error_set(error, NB_NOT_FOUND, "there is no network of this name"),
+                              "network_not_found", NULL);
     int rc = nb_named_get(request->server->engine, &key, stored, error);
     if (rc != 0)
         return rc;

@@ -124,29 +124,40 @@ static int refuse_unknown(const char *name, const char *what, const struct nb_js
     char names[160];
     for (size_t i = 0; i < count; i++)
         if (nb_near_is(nb_string_of(name), nb_string_of(members[i].name)))
-            return nb_error_set(error, NB_INVALID,
-                                "unknown member \"%.64s\" of %s: did you mean \"%s\"?", name, what,
-                                members[i].name);
+            return nb_error_about(
+                error,
+                nb_error_set(error, NB_INVALID,
+                             "unknown member \"%.64s\" of %s: did you mean \"%s\"?", name, what,
+                             members[i].name),
+                NULL, name);
     list_names(members, count, names, sizeof names);
-    return nb_error_set(error, NB_INVALID, "unknown member \"%.64s\"; %s has %s", name, what,
-                        names);
+    return nb_error_about(
+        error,
+        nb_error_set(error, NB_INVALID, "unknown member \"%.64s\"; %s has %s", name, what, names),
+        NULL, name);
 }
 
 static int check_member(const struct nb_json_member *member, const json_t *value, const char *what,
                         struct nb_error *error)
 {
     if (value == NULL)
-        return !member->required ? 0
-                                 : nb_error_set(error, NB_INVALID, "%s must have member \"%s\"",
-                                                what, member->name);
+        return !member->required
+                   ? 0
+                   : nb_error_about(error,
+                                    nb_error_set(error, NB_INVALID, "%s must have member \"%s\"",
+                                                 what, member->name),
+                                    NULL, member->name);
     if (member->types >> json_typeof(value) & 1u)
         return 0;
     if ((member->types & NB_TYPE_COUNT) != 0 && json_is_real(value))
         return nb_error_set(error, NB_INVALID,
                             "member \"%s\" must be %s, without a point or an exponent",
                             member->name, wanted(member->types));
-    return nb_error_set(error, NB_INVALID, "member \"%s\" must be %s, not %s", member->name,
-                        wanted(member->types), nb_json_type_name(value));
+    return nb_error_about(error,
+                          nb_error_set(error, NB_INVALID, "member \"%s\" must be %s, not %s",
+                                       member->name, wanted(member->types),
+                                       nb_json_type_name(value)),
+                          NULL, member->name);
 }
 
 int nb_json_take(const json_t *object, const char *what, const struct nb_json_member *members,

@@ -21,12 +21,25 @@ int nb_json_status(int code);
 /* Returns the reason phrase of a status (RFC 9110), the `title` of its problem: "Not Found". */
 const char *nb_json_title(int status);
 
-/* Writes {"type": "about:blank", "title", "status", "detail"} (RFC 9457: with about:blank the title
- * is the phrase of the status). `detail` need not be UTF-8; NULL or empty stands for the title. */
-int nb_json_problem(struct nb_buffer *out, int status, const char *detail);
+/* What a problem says. */
+struct nb_problem {
+    int status;
+    const char *detail; /* need not be UTF-8; NULL or empty: the title */
+    const char *code;   /* for programs; NULL: that of the status */
+    const char *param;  /* the parameter or member at fault; NULL or "": none */
+    uint64_t request;   /* number of the request, in the log, too; 0: none */
+};
+
+/* Returns the code of an error for programs: its own name, or that of its code ("disk_full"). The
+ * codes are part of the API (server/HTTP.md lists them): they are never renamed. */
+const char *nb_json_code(const struct nb_error *error);
+
+/* Writes {"type": "about:blank", "title", "status", "detail", "code", "param", "request_id"} (RFC
+ * 9457: with about:blank the title is the phrase of the status). */
+int nb_json_problem(struct nb_buffer *out, const struct nb_problem *problem);
 
 /* Writes the members of a problem, without braces, for a problem that has further members. */
-void nb_emit_problem_members(struct nb_emitter *e, int status, const char *detail);
+void nb_emit_problem_members(struct nb_emitter *e, const struct nb_problem *problem);
 /* The first writes a problem; the second an object with a problem as its member "error". */
 void nb_emit_problem(struct nb_emitter *e, const struct nb_error *error);
 void nb_emit_error(struct nb_emitter *e, const struct nb_error *error);

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths, methods, presets, and models that come into being with their first document."""
 import math
+import os
+import re
 
 from book import Model
 from harness import equal, holds, near, quoted, refused
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VALGRIND = True
 ROUTES = [
     ("/healthz", {"GET"}), ("/readyz", {"GET"}), ("/metrics", {"GET"}), ("/openapi.json", {"GET"}), ("/", {"GET"}),
@@ -17,7 +20,7 @@ ROUTES = [
     ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),
     ("/v1/networks", {"GET"}), ("/v1/networks/x", {"GET", "PUT", "POST", "DELETE"}), ("/v1/networks/x/query", {"POST"}),
     ("/v1/networks/x/learn", {"POST"}),
-    ("/v1/nodes", {"GET"}), ("/v1/state/digest", {"GET"}),
+    ("/v1/nodes", {"GET"}), ("/v1/access", {"GET"}), ("/v1/traffic", {"GET"}), ("{m}/suspects", {"GET"}), ("/v1/state/digest", {"GET"}),
     ("/ping", {"GET"}), ("/stat", {"GET"}), ("/auth", {"GET"}),
     *((path, {"GET", "POST"}) for path in ("/checkv2", "/check", "/symbols", "/scan", "/learnspam", "/learnham")),
 ]
@@ -59,6 +62,36 @@ def test_head_is_get_without_a_body(api):
         equal(reply.body, b"")
         equal(reply.headers.get("content-type"), api.get(path).headers.get("content-type"), path)
     equal(api.call("HEAD", "/v1/models/" + api.name()).status, 404)
+
+
+def test_codes_for_programs(api):
+    """Each problem has a code, the parameter at fault, and a number of its own; the page lists the codes."""
+    path = "/v1/models/codes"
+    api.post(path + "/train?label=x", "a", "text/plain").ok()
+    seen = set()
+    for reply, code, param in ((api.get("/v1/models/nothere"), "model_not_found", None),
+                               (api.get(path + "/documents/none"), "document_not_found", None),
+                               (api.post(path + "/untrain", {"id": "none"}), "document_not_found", None),
+                               (api.get(path + "/vocabulary?label=none"), "label_not_found", None),
+                               (api.get(path + "/history?verdict=none"), "label_not_found", "verdict"),
+                               (api.get(path + "/history?limit=many"), "invalid_request", "limit"),
+                               (api.put(path, {"nosuch": 1}), "invalid_request", "nosuch"),
+                               (api.put(path, {"min_count": "many"}), "invalid_request", "min_count"),
+                               (api.get("/v1/networks/none"), "network_not_found", None),
+                               (api.get("/nowhere"), "not_found", None),
+                               (api.call("PATCH", path), "method_not_allowed", None)):
+        problem = reply.json
+        equal((problem["code"], problem.get("param")), (code, param), problem["detail"])
+        seen.add(problem["request_id"])
+    equal(len(seen), 11, "each request has an id of its own")
+    refused = api.post(path + "/train", {"documents": [{"text": "a", "label": "x", "id": "1"}, {"label": "x"}]}).json["results"][1]["error"]
+    equal((refused["code"], "request_id" in refused), ("invalid_request", False), refused)
+    with open(os.path.join(TOP, "server", "HTTP.md"), encoding="utf-8") as file:
+        page = file.read()
+    with open(os.path.join(TOP, "server", "json", "problem.c"), encoding="utf-8") as file:
+        codes = set(re.findall(r'\{(?:NB_)?\w+, (?:\d+, )?(?:"[^"]*", )?"([a-z_]+)"\}', file.read())) - {"ok"}
+    holds(len(codes) > 20, codes)
+    equal([code for code in sorted(codes) if f"`{code}`" not in page], [], "codes that HTTP.md does not list")
 
 
 def test_unknown_paths(api):

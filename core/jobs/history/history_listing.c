@@ -210,6 +210,19 @@ static int list_some(struct listing *l, struct nb_error *error)
     return l->is_done && rc == NB_NOT_FOUND ? 0 : rc;
 }
 
+/* A verdict that no label can give is a typing error. */
+static int check_verdict(const struct nb_live *live, struct nb_string verdict,
+                         struct nb_error *error)
+{
+    uint32_t number;
+    if (verdict.length == 0)
+        return 0;
+    nb_model_read_lock(live->counts);
+    int rc = nb_live_label(live, verdict, &number, error);
+    nb_model_unlock(live->counts);
+    return rc == 0 ? 0 : nb_error_about(error, rc, "label_not_found", "verdict");
+}
+
 int nb_engine_history(struct nb_engine *engine, struct nb_string model,
                       const struct nb_history_options *options,
                       int (*visit)(void *user, const struct nb_history_row *row), void *user,
@@ -222,6 +235,7 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
     int rc = nb_reading_begin(&l.reading, engine, model, error);
     if (rc != 0)
         return rc;
+    rc = check_verdict(l.reading.live, options->verdict, error);
     l.before = options->before == 0 ? UINT64_MAX : options->before;
     l.is_done = l.reading.limits.records == 0 || l.reading.live->number == 0;
     while (rc == 0 && is_wanted(&l) && l.looked_at < LOOKED_AT_MOST)
@@ -232,7 +246,8 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
                                          : l.page_end > 0 ? l.page_end
                                                           : l.before,
                                          l.rows, l.is_done};
-    rc = nb_reading_tell(&l.reading, rc, &why, error);
+    if (rc != NB_NOT_FOUND)
+        rc = nb_reading_tell(&l.reading, rc, &why, error);
     nb_reading_end(&l.reading);
     return rc;
 }

@@ -352,8 +352,11 @@ int nb_live_check(struct nb_live *live, struct nb_error *error)
 int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error)
 {
     if (rc == NB_CORRUPT && atomic_load(&live->removed))
-        return nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
-                            live->name);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_NOT_FOUND,
+                                           "the model '%s' was deleted or replaced meanwhile",
+                                           live->name),
+                              "model_not_found", NULL);
     if (rc == NB_CORRUPT) {
         nb_live_set_damaged(live, why);
         return nb_live_check(live, error);
@@ -374,6 +377,8 @@ int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *n
     uint32_t count = nb_model_label_count(live->counts);
     for (uint32_t i = 0; i < count; i++)
         nb_level_hint_add(&hint, name, nb_model_label_name(live->counts, sorted[i]));
-    return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'%s", live->name,
-                        (int)name.length, name.bytes, hint.text);
+    return nb_error_about(error,
+                          nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'%s",
+                                       live->name, (int)name.length, name.bytes, hint.text),
+                          "label_not_found", NULL);
 }

@@ -76,8 +76,9 @@ static int damaged(const struct nb_named_key *name, struct nb_error *error)
 
 static int not_found(const struct nb_named_key *name, struct nb_error *error)
 {
-    return nb_error_set(error, NB_NOT_FOUND, "there is no %s '%.*s'", name->kind,
-                        (int)name->name.length, name->name.bytes);
+    int rc = nb_error_set(error, NB_NOT_FOUND, "there is no %s '%.*s'", name->kind,
+                          (int)name->name.length, name->name.bytes);
+    return nb_error_about(error, rc, "network_not_found", NULL);
 }
 
 static int read_stored(const struct nb_named_key *name, struct nb_string stored,

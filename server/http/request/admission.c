@@ -170,7 +170,7 @@ enum { URLS_MOST = 8192 };
 /* ---- role and models ------------------------------------------------------------------------- */
 
 /* Refuses a request without a token that allows it. */
-static int refuse_unknown(const struct nb_request *request, struct nb_error *error)
+static int refuse_unknown(const struct nb_request *request, bool has_token, struct nb_error *error)
 {
     const char *why = request->peer.is_forwarded && !request->peer.is_proven
                           ? "it came through a proxy, so that its address proves nothing; "
@@ -182,8 +182,17 @@ static int refuse_unknown(const struct nb_request *request, struct nb_error *err
                             why,
                             request->peer.has_user ? "user added to [server] socket_users"
                                                    : "address added to [tokens] trusted");
-    return nb_error_set(error, NB_UNKNOWN,
-                        "the request needs a token that is known: Authorization: Bearer TOKEN");
+    if (!has_token)
+        return nb_error_about(error,
+                              nb_error_set(error, NB_UNKNOWN,
+                                           "the request needs a token, and brings none: "
+                                           "Authorization: Bearer TOKEN"),
+                              "token_missing", NULL);
+    return nb_error_about(error,
+                          nb_error_set(error, NB_UNKNOWN,
+                                       "the request needs a token that is known, and its token is "
+                                       "not: Authorization: Bearer TOKEN"),
+                          "token_unknown", NULL);
 }
 
 bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
@@ -253,7 +262,7 @@ static int check_token(const struct nb_request *request, struct nb_error *error)
 }
 
 /* Checks the role and the models of the grant. */
-static int check_grant(struct nb_request *request, struct nb_error *error)
+static int check_grant(struct nb_request *request, bool has_token, struct nb_error *error)
 {
     enum nb_role needed = request->route->role;
     if (request->grant.role >= needed) {
@@ -262,11 +271,15 @@ static int check_grant(struct nb_request *request, struct nb_error *error)
         return rc == 0 && has_model ? nb_request_check_follows(request, request->model, error) : rc;
     }
     if (request->grant.role != NB_ROLE_NONE)
-        return nb_error_set(error, NB_FORBIDDEN,
-                            "this token's role does not reach: the request needs %s",
-                            needed == NB_ROLE_ADMIN ? "admin" : "train or admin");
+        return nb_error_about(
+            error,
+            nb_error_set(error, NB_FORBIDDEN,
+                         "this token's role, %s, does not reach: the request needs %s",
+                         nb_role_name(request->grant.role),
+                         needed == NB_ROLE_ADMIN ? "admin" : "train or admin"),
+            "role_insufficient", NULL);
     if (nb_access_asks(request->access))
-        return refuse_unknown(request, error);
+        return refuse_unknown(request, has_token, error);
     return nb_error_set(error, NB_FORBIDDEN,
                         "the request came through a proxy, and there are no [tokens]: set some, or "
                         "write 'insecure = yes' to [server] when the proxy keeps strangers out");
@@ -280,7 +293,7 @@ static int check_role(struct nb_request *request, struct nb_string token, struct
     if (token.length > 0 && !request->grant.is_by_address)
         rc = check_failures(request, error);
     if (rc == 0)
-        rc = check_grant(request, error);
+        rc = check_grant(request, token.length > 0, error);
     if (rc == NB_UNKNOWN)
         nb_metrics_refused(request->server->metrics, NB_REFUSED_TOKEN);
     enum nb_body_kind body = request->route->body;

@@ -133,10 +133,35 @@ void nb_reply_deinit(struct nb_reply *reply)
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
+/* Gives the request a number that no other request of this daemon has, and hardly one of another
+ * start: the time of the first one, in nanoseconds, and the count from there. */
+static uint64_t number_of(struct nb_request *request)
+{
+    static atomic_uint_fast64_t next;
+    uint64_t none = 0;
+    if (request->request_id == 0) {
+        (void)atomic_compare_exchange_strong(&next, &none, (uint64_t)nb_clock_now() * 1000000);
+        request->request_id = atomic_fetch_add(&next, 1) + 1;
+    }
+    return request->request_id;
+}
+
+/* The problem of the request: with what its error says beside the sentence, if there is one. */
+static struct nb_problem problem_of(struct nb_request *request, unsigned status, const char *detail)
+{
+    const struct nb_error *why = request->why;
+    return (struct nb_problem){.status = (int)status,
+                               .detail = detail,
+                               .code = why != NULL ? nb_json_code(why) : NULL,
+                               .param = why != NULL ? why->param : NULL,
+                               .request = number_of(request)};
+}
+
 static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
 {
+    const struct nb_problem problem = problem_of(request, status, detail);
     /* A problem that is cut off would not be JSON, so without memory the reply is withheld. */
-    if (nb_json_problem(&request->reply.body, (int)status, detail) != 0)
+    if (nb_json_problem(&request->reply.body, &problem) != 0)
         request->reply.is_withheld = true;
     return "application/problem+json";
 }
@@ -171,7 +196,10 @@ static void reply_elsewhere(struct nb_request *request, const struct nb_error *e
     nb_reply_deinit(&request->reply);
     struct nb_emitter e = nb_emit_begin(&request->reply.body);
     nb_emit_open(&e, '{');
-    nb_emit_problem_members(&e, status, error->text);
+    request->why = error;
+    const struct nb_problem problem = problem_of(request, (unsigned)status, error->text);
+    request->why = NULL;
+    nb_emit_problem_members(&e, &problem);
     nb_emit_member_open(&e, "urls", '[');
     for (size_t at = 0; at < request->urls.length; at += strlen(request->urls.bytes + at) + 1)
         nb_emit_text(&e, request->urls.bytes + at);
@@ -195,7 +223,9 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error)
     unsigned status = route != NULL && route->protocol->status_of != NULL
                           ? route->protocol->status_of(route, error->code)
                           : (unsigned)nb_json_status(error->code);
+    request->why = error;
     nb_reply_problem(request, status, error->text);
+    request->why = NULL;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -206,7 +236,8 @@ static void write_log(const struct nb_request *request, const struct nb_request_
     enum nb_log_level level = figures->status >= 500 ? NB_LOG_WARNING : NB_LOG_DEBUG;
     if (!nb_log_wants(level))
         return;
-    nb_log(level, "request method=%s route=%s model=%.*s status=%u us=%llu", figures->method,
+    nb_log(level, "request id=%016llx method=%s route=%s model=%.*s status=%u us=%llu",
+           (unsigned long long)request->request_id, figures->method,
            request->route != NULL ? request->route->pattern : "-", (int)request->model.length,
            request->model.length > 0 ? request->model.bytes : "", figures->status,
            (unsigned long long)(nanoseconds / 1000));

@@ -93,9 +93,12 @@ int nb_request_query_count(const struct nb_request *request, const char *name, u
     }
     uint64_t number;
     if (!nb_number_read_whole(text, &number) || number > most)
-        return nb_error_set(error, NB_INVALID,
-                            "query parameter '%s' must be a whole number from 0 to %llu", name,
-                            (unsigned long long)most);
+        return nb_error_about(
+            error,
+            nb_error_set(error, NB_INVALID,
+                         "query parameter '%s' must be a whole number from 0 to %llu", name,
+                         (unsigned long long)most),
+            NULL, name);
     *value = number;
     return 0;
 }
@@ -107,7 +110,9 @@ int nb_request_query_rows(const struct nb_request *request, uint64_t usual, size
     int rc =
         nb_request_query_count(request, "limit", most < usual ? most : usual, most, &limit, error);
     if (rc == 0 && limit == 0)
-        rc = nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1");
+        rc = nb_error_about(
+            error, nb_error_set(error, NB_INVALID, "query parameter 'limit' must be at least 1"),
+            NULL, "limit");
     *rows = rc == 0 ? (size_t)limit : 0;
     return rc;
 }
@@ -120,8 +125,11 @@ int nb_request_query_number(const struct nb_request *request, const char *name, 
         return 0;
     double number;
     if (!nb_number_read(text, &number) || !(number <= most))
-        return nb_error_set(error, NB_INVALID, "query parameter '%s' must be a number from 0 to %g",
-                            name, most);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_INVALID,
+                                           "query parameter '%s' must be a number from 0 to %g",
+                                           name, most),
+                              NULL, name);
     *value = number;
     return 0;
 }
@@ -153,7 +161,9 @@ static int unknown_parameter(const struct nb_request *request, struct nb_string 
 
 static int given_twice(const char *name, struct nb_error *error)
 {
-    return nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", name);
+    return nb_error_about(
+        error, nb_error_set(error, NB_INVALID, "query parameter '%s' is given twice", name), NULL,
+        name);
 }
 
 int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,

@@ -167,12 +167,15 @@ struct nb_request {
     void (*state_free)(void *); /* ... and the function that frees it */
 
     struct nb_buffer
-        urls;             /* of nodes that follow the model (admission.h), each with a NUL behind */
-    bool has_caught_up;   /* the changes that it must see are applied (wait.h) */
-    bool is_prepared;     /* route->prepare was called */
-    bool has_changed;     /* a change by this request is in force (http_answer.h) */
-    uint64_t number;      /* the place of its last change in the stream; 0: none */
-    struct nb_work *work; /* its work on a pool, or NULL; private to wait.c */
+        urls;           /* of nodes that follow the model (admission.h), each with a NUL behind */
+    bool has_caught_up; /* the changes that it must see are applied (wait.h) */
+    bool is_prepared;   /* route->prepare was called */
+    const struct nb_error *why; /* the error that is replied; NULL: only its status is known */
+    uint64_t
+        request_id;   /* its number for the client and the log; 0: not given yet (http_answer.c) */
+    bool has_changed; /* a change by this request is in force (http_answer.h) */
+    uint64_t number;  /* the place of its last change in the stream; 0: none */
+    struct nb_work *work;         /* its work on a pool, or NULL; private to wait.c */
     struct nb_transfer *transfer; /* the body's progress; for the carrier and body_transfer.c */
     uint64_t started;             /* when it began (nb_clock_monotonic) */
 };

@@ -514,7 +514,9 @@ START_TEST(readings_are_as_described)
     replies(NB_VERB_CLASSIFY, NB_RESULTS_BATCH, "ClassifyResults", NULL, &verdict, NULL);
     replies(NB_VERB_TOKENIZE, NB_RESULTS_ONE, "Tokens", NULL, NULL, &bag);
     replies(NB_VERB_TOKENIZE, NB_RESULTS_BATCH, "TokenizeResults", NULL, NULL, &bag);
-    nb_json_problem(&out, 404, "no such path");
+    const struct nb_problem problem = {
+        .status = 404, .detail = "no such path", .param = "x", .request = 1};
+    nb_json_problem(&out, &problem);
     answers(&out, "Problem");
 }
 END_TEST

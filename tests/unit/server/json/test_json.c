@@ -371,7 +371,7 @@ END_TEST
 
 static void is_problem(const json_t *problem, int status, const char *title, const char *detail)
 {
-    ck_assert_uint_eq(json_object_size(problem), 4);
+    ck_assert_uint_ge(json_object_size(problem), 5); /* these and the code */
     is_text(problem, "type", "about:blank");
     is_text(problem, "title", title);
     is_count(problem, "status", status);
@@ -383,15 +383,29 @@ START_TEST(problems)
     struct nb_buffer out = {0};
     struct nb_error error;
     nb_error_set(&error, NB_UNUSABLE, "label \"%s\"", "a\nb");
-    ck_assert_int_eq(nb_json_problem(&out, nb_json_status(error.code), error.text), 0);
+    (void)nb_error_about(&error, error.code, NULL, "label");
+    struct nb_problem problem = {.status = nb_json_status(error.code),
+                                 .detail = error.text,
+                                 .code = nb_json_code(&error),
+                                 .param = error.param,
+                                 .request = 0x1f};
+    ck_assert_int_eq(nb_json_problem(&out, &problem), 0);
     json_t *value = parsed(&out);
     is_problem(value, 422, "Unprocessable Content", "label \"a\nb\"");
+    is_text(value, "code", "unusable_value");
+    is_text(value, "param", "label");
+    is_text(value, "request_id", "000000000000001f");
     json_decref(value);
-    ck_assert_int_eq(nb_json_problem(&out, 405, NULL), 0);
+    problem = (struct nb_problem){.status = 405};
+    ck_assert_int_eq(nb_json_problem(&out, &problem), 0);
     value = parsed(&out);
+    is_text(value, "code", "method_not_allowed");
+    ck_assert(json_object_get(value, "param") == NULL);
+    ck_assert(json_object_get(value, "request_id") == NULL);
     is_problem(value, 405, "Method Not Allowed", "Method Not Allowed");
     json_decref(value);
-    ck_assert_int_eq(nb_json_problem(&out, 400, "cut off: \xE2\x82"), 0);
+    problem = (struct nb_problem){.status = 400, .detail = "cut off: \xE2\x82"};
+    ck_assert_int_eq(nb_json_problem(&out, &problem), 0);
     value = parsed(&out);
     is_problem(value, 400, "Bad Request", "cut off: \xEF\xBF\xBD\xEF\xBF\xBD");
     json_decref(value);
