@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc == 0) {
         for (size_t i = 0; i < o.change.other_count; i++)
             must(o.change.others[i].count > 0 && nb_submitted_text(&o.change, i).length <= size);
-        must(nb_operation_write(&o, &out) == 0);
+        must(nb_operation_write(&o, &out, NULL) == 0);
         must(nb_operation_read(&again, nb_buffer_string(&out), NULL) == 0);
         must(again.relayed_change.kind == o.relayed_change.kind &&
              again.change.other_count == o.change.other_count);

@@ -115,10 +115,21 @@ START_TEST(a_model_rests_between_two_fits)
     train(LABELLED, UNLABELLED, false);
     wait_until_fitted(UNLABELLED);
     rest_for_an_hour();
-    train(LABELLED + UNLABELLED, UNLABELLED, false);
+    train(LABELLED + UNLABELLED, UNLABELLED - 1, false);
     usleep(300000);
     ck_assert_uint_eq(fitted(), UNLABELLED);
     atomic_store(&live->refine_at, 0); /* it looks once a second */
+    wait_until_fitted(2 * UNLABELLED - 1);
+}
+END_TEST
+
+START_TEST(twice_the_documents_end_the_rest)
+{
+    train(0, LABELLED, true);
+    train(LABELLED, UNLABELLED, false);
+    wait_until_fitted(UNLABELLED);
+    rest_for_an_hour();
+    train(LABELLED + UNLABELLED, UNLABELLED, false);
     wait_until_fitted(2 * UNLABELLED);
 }
 END_TEST
@@ -257,6 +268,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_model_rests_between_two_fits);
+    tcase_add_test(t, twice_the_documents_end_the_rest);
     tcase_add_test(t, a_fit_ends_with_its_last_document);
     tcase_add_loop_test(t, what_changes_during_a_fit_is_not_missed, 0, 6);
     tcase_add_test(t, a_fit_is_of_settings);

@@ -84,6 +84,7 @@ START_TEST(the_table_is_complete)
                                         "max_term_count",
                                         "decision",
                                         "unsure_band",
+                                        "min_known",
                                         "ready_documents",
                                         "sharp_smoothing",
                                         "sharp_power",
