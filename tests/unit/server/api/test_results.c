@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -240,7 +241,9 @@ static const struct nb_verdict verdict = {.size = 2,
                                           .probabilities = verdict_probabilities,
                                           .best = 1,
                                           .total = 213,
-                                          .known = 201};
+                                          .known = 201,
+                                          .has_evidence = true,
+                                          .of_labels = (double)NAN};
 
 START_TEST(verdicts)
 {
@@ -248,6 +251,7 @@ START_TEST(verdicts)
         struct nb_verdict v = verdict;
         v.stacked = v.tells_calibrated = v.calibrated = v.truncated = v.ready = full != 0;
         snprintf(v.missing, sizeof v.missing, "more documents");
+        v.of_labels = full ? 0.97 : (double)NAN;
         v.explanation = full ? verdict_rows : NULL;
         v.explanation_count = full ? 2 : 0;
         begin(NB_VERB_CLASSIFY, NB_RESULTS_ONE, 1 << 20);
@@ -263,7 +267,7 @@ START_TEST(verdicts)
         is_count(at(value, "tokens"), "total", 213);
         is_count(at(value, "tokens"), "known", 201);
         is_count(at(value, "tokens"), "unknown", 12);
-        ck_assert_uint_eq(json_object_size(value), full ? 10 : 9);
+        ck_assert_uint_eq(json_object_size(value), full ? 11 : 9);
         ck_assert_int_eq(json_is_true(at(value, "ready")), full);
         ck_assert_ptr_null(json_object_get(value, "evidence"));
         if (!full) {
@@ -272,6 +276,7 @@ START_TEST(verdicts)
             is_count(at(value, "documents"), verdict_labels[1], 500);
         }
         if (full) {
+            ck_assert_double_eq_tol(json_real_value(at(value, "known")), 0.97, 1e-9);
             ck_assert(json_is_true(at(value, "calibrated")) &&
                       json_is_true(at(value, "truncated")));
             const json_t *rows = at(value, "explanation");
@@ -291,6 +296,7 @@ START_TEST(verdicts_without_evidence)
 {
     struct nb_verdict v = verdict;
     v.known = 0;
+    v.has_evidence = false;
     v.ready = true;
     begin(NB_VERB_CLASSIFY, NB_RESULTS_ONE, 1 << 20);
     ck_assert_int_eq(nb_results_verdict(&results, &v, NULL, &error), 0);
