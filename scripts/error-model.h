@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 
 #define nb_error_set(error, code, ...) (nb_error_set(error, code, __VA_ARGS__), (code))
+#define nb_error_about(error, code, name, param) (nb_error_about(error, code, name, param), (code))
 #define nb_error_no_memory(error) (nb_error_no_memory(error), NB_NO_MEMORY)
 #define nb_error_errno(error, number, what) (nb_error_errno(error, number, what), NB_IO)
 
