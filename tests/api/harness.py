@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import select
 import shutil
 import signal
@@ -136,10 +137,19 @@ def refused(reply, status, *words):
 
 
 # ---- HTTP ---------------------------------------------------------------------------------------
+REQUEST_ID = re.compile(rb',"request_id":"([0-9a-f]{16})"')
+
+
 class Reply:
+    """`request_id` of a problem, which no two replies have in common, is taken out of the body: so replies can be compared."""
+
     def __init__(self, status, headers, body):
         self.status, self.body = status, body
         self.headers = {name.lower(): value for name, value in headers}
+        found = REQUEST_ID.search(body) if self.headers.get("content-type") == "application/problem+json" else None
+        self.request_id = found[1].decode() if found else None
+        if found:
+            self.body = body.replace(found[0], b"")
 
     @property
     def json(self):
