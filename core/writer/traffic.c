@@ -23,7 +23,7 @@ static uint64_t slot_of(uint64_t period, uint64_t count)
 static uint64_t period_now(void)
 {
     int64_t now = nb_clock_now();
-    return now < 0 ? 0 : (uint64_t)now / (1000 * NB_TRAFFIC_SECONDS);
+    return now < 0 ? 0 : (uint64_t)now / (UINT64_C(1000) * NB_TRAFFIC_SECONDS);
 }
 
 void nb_traffic_count(struct nb_engine *engine)
@@ -53,8 +53,11 @@ void nb_traffic_read(struct nb_engine *engine, const struct nb_view *view)
     if (nb_store_get(view, NB_TABLE_META, KEY, &value, NULL) != 0)
         return;
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
-    for (size_t i = 0; i < NB_TRAFFIC_SLOTS && u.at < u.end && !u.failed; i++)
-        engine->traffic.saved += engine->traffic.slots[i] = nb_unpack_u64(&u);
+    for (size_t i = 0; i < NB_TRAFFIC_SLOTS && u.at < u.end && !u.failed; i++) {
+        uint64_t slot = nb_unpack_u64(&u);
+        atomic_store(&engine->traffic.slots[i], slot);
+        engine->traffic.saved += slot;
+    }
 }
 
 static int write_slots(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -82,6 +85,6 @@ void nb_traffic_save(struct nb_engine *engine, bool now)
     for (size_t i = 0; i < NB_TRAFFIC_SLOTS; i++)
         sum += atomic_load(&t->slots[i]); /* differs after any verdict: slots only grow */
     if (sum != t->saved &&
-        nb_transaction(engine, NB_TRAFFIC_SLOTS * 10, write_slots, NULL, NULL) == 0)
+        nb_transaction(engine, NB_TRAFFIC_SLOTS * UINT64_C(10), write_slots, NULL, NULL) == 0)
         t->saved = sum;
 }
