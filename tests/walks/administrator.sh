@@ -28,8 +28,8 @@ sees "relabelled" bayesc train --json --label ham ham.eml
 sees '"relabelled":1' bayesc train --json --label spam --source junk-button ham.eml
 
 step "somebody pressed the button too often: see what taking it back would do, and do it"
-sees "1 documents would be taken back" bayesc undo --source junk-button --dry-run
-sees "1 documents taken back" bayesc undo --source junk-button
+sees "1 document would be taken back" bayesc undo --source junk-button --dry-run
+sees "1 document taken back" bayesc undo --source junk-button --yes
 sees '"unchanged":1' bayesc train --json --label ham ham.eml
 
 step "how good was it?"
