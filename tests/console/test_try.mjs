@@ -216,7 +216,7 @@ export async function another_label_that_is_nearly_an_old_one_is_asked_about(api
 export async function a_text_without_a_known_word_gives_no_evidence(api) {
   const {tab} = await tried(api, "");
   await tab.sees(".verdict", "No evidence");
-  await tab.sees(".notice.warn", "The model knows no word of it.");
+  await tab.sees(".notice.warn", "The model knows nothing of it.");
 }
 
 export async function a_model_that_is_not_there_is_not_replaced(api) {
