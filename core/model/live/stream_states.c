@@ -163,7 +163,7 @@ void nb_relay_collected(uint64_t position)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static struct nb_string message_key(int where, unsigned stream, uint64_t number,
+static struct nb_string message_key(enum nb_kept where, unsigned stream, uint64_t number,
                                     char key[MESSAGE_KEY])
 {
     uint64_t big = htobe64(number);
