@@ -137,7 +137,7 @@ int nb_put_identity(struct nb_engine *engine, const struct nb_view *view, struct
                                .settings = {fields.bytes, fields.length}};
     int rc = nb_store_put(view, NB_TABLE_META, KEY, key, error);
     if (rc == 0)
-        rc = nb_store_put(view, NB_TABLE_META, FIELDS, change.settings, error);
+        rc = nb_store_put(view, NB_TABLE_META, FIELDS, change.field_names, error);
     if (rc == 0)
         rc = nb_ledger_append(view, nb_serials_entry(&engine->serials), &change, &totals,
                               &engine->scratch, error);

@@ -253,7 +253,7 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
         note_current(live, change, how->number);
     if (rc == 0 && teaches) {
         rc = nb_learner_teach(how->learner, live, &lesson);
-        if (rc != 0 && nb_apply_undo(live, change, delta) == 0)
+        if (rc != 0 && nb_apply_undo(live, delta) == 0)
             nb_current_entries_free(&live->current);
     }
     return rc == 0 ? 0 : nb_error_set(error, rc, "applying a change of the ledger failed");
@@ -264,7 +264,7 @@ static int apply_refit(struct nb_live *live, const struct nb_change *change,
 {
     if (how->learner == NULL)
         return 0;
-    int rc = nb_learner_refit(how->learner, live, how->view, change->other);
+    int rc = nb_learner_refit(how->learner, live, how->view, change->part);
     return rc == 0 ? 0 : nb_error_set(error, rc, "fitting the weights of a model anew failed");
 }
 
@@ -300,11 +300,9 @@ int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_del
     return 0;
 }
 
-int nb_apply_undo(struct nb_live *live, const struct nb_change *change,
-                  const struct nb_delta *delta)
+int nb_apply_undo(struct nb_live *live, const struct nb_delta *delta)
 {
     size_t fresh;
-    assert(change->kind == NB_CHANGE_TRAIN || change->kind == NB_CHANGE_UNTRAIN);
     struct nb_model_change back = {.add_label = delta->take_label,
                                    .add = delta->take.counts,
                                    .add_size = delta->take.size,

@@ -58,8 +58,7 @@ int nb_apply(struct nb_live *live, const struct nb_change *change, struct nb_del
 
 /* Undoes nb_apply for a document, except what the weights learned. Changes must be undone in
  * reverse order; then no memory is allocated. Returns 0 or NB_NO_MEMORY. */
-int nb_apply_undo(struct nb_live *live, const struct nb_change *change,
-                  const struct nb_delta *delta);
+int nb_apply_undo(struct nb_live *live, const struct nb_delta *delta);
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 

@@ -103,7 +103,7 @@ static int take_change(struct carried *c, struct nb_operation *o, struct nb_erro
         return nb_error_no_memory(error);
     nb_settings_init(&settings, creates > 0 ? (enum nb_preset)(creates - 1) : NB_PRESET_TEXT);
     rc = nb_batch_take(c->batch, &settings, change, error);
-    *change = (struct nb_submitted){.untrain = false}; /* the batch has its contents */
+    *change = (struct nb_submitted){.kind = NB_SUBMITTED_TRAIN}; /* the batch has its contents */
     nb_settings_deinit(&settings);
     return rc;
 }

@@ -65,18 +65,19 @@ static void code_beginning(struct coder *k, struct nb_operation *o)
 
 static void code_change(struct coder *k, struct nb_submitted *c)
 {
-    bool *const flags[] = {&c->untrain, &c->quarantined, &c->is_label, &c->is_recalled, &c->forgets,
-                           &c->is_aged, &c->is_note,     &c->is_refit, &c->truncated};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        *flags[i] = number(k, *flags[i], 1) != 0;
+    c->kind = (enum nb_submitted_kind)number(k, c->kind, NB_SUBMITTED_KINDS - 1);
+    c->quarantined = number(k, c->quarantined, 1) != 0;
+    c->truncated = number(k, c->truncated, 1) != 0;
     c->relayed.first_entry = number(k, c->relayed.first_entry, UINT64_MAX);
     c->relayed.creates = (uint8_t)number(k, c->relayed.creates, NB_PRESET_BOOK + 1);
     c->relayed.last = number(k, c->relayed.last, UINT64_MAX);
-    c->taken = number(k, c->taken, UINT64_MAX);
-    c->restored = number(k, c->restored, UINT64_MAX);
-    c->labelled = number(k, c->labelled, UINT64_MAX);
-    c->note_documents = (uint32_t)number(k, c->note_documents, UINT32_MAX);
-    c->part = (enum nb_refit_part)number(k, c->part, NB_REFIT_WHOLE);
+    c->current = number(k, c->current, UINT64_MAX);
+    if (c->kind == NB_SUBMITTED_TAKE_BACK)
+        c->restored = number(k, c->restored, UINT64_MAX);
+    else if (c->kind == NB_SUBMITTED_NOTE)
+        c->documents = (uint32_t)number(k, c->documents, UINT32_MAX);
+    else if (c->kind == NB_SUBMITTED_REFIT)
+        c->part = (enum nb_refit_part)number(k, c->part, NB_REFIT_WHOLE);
     owned(k, &c->id);
     owned(k, &c->label);
     owned(k, &c->released);
@@ -218,12 +219,13 @@ static int read_features(struct nb_unpacker *u, struct nb_submitted *c, struct n
 static int check_change(const struct nb_submitted *c, struct nb_error *error)
 {
     struct nb_string label = nb_buffer_string(&c->label);
-    int rc = c->is_note || c->is_refit ? 0 : nb_check_id(nb_buffer_string(&c->id), error);
-    if (rc == 0 && c->is_note && label.length > NOTE_MOST)
+    bool is_note = c->kind == NB_SUBMITTED_NOTE;
+    int rc = nb_submitted_has_document(c) ? nb_check_id(nb_buffer_string(&c->id), error) : 0;
+    if (rc == 0 && is_note && label.length > NOTE_MOST)
         rc = corrupt(error, "a note");
-    if (rc == 0 && !c->is_note && label.length > 0)
+    if (rc == 0 && !is_note && label.length > 0)
         rc = nb_check_label(label, error);
-    if (rc == 0 && c->restored != 0 && c->restored >= c->taken)
+    if (rc == 0 && c->kind == NB_SUBMITTED_TAKE_BACK && c->restored >= c->current)
         rc = corrupt(error, "what it takes back");
     return rc == 0 ? 0 : corrupt(error, "a name in it");
 }
@@ -283,8 +285,7 @@ void nb_operation_deinit(struct nb_operation *o)
  * model. */
 static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *c)
 {
-    bool may = !c->untrain && !c->quarantined && !c->is_label && !c->is_note && !c->is_refit &&
-               c->taken == 0;
+    bool may = (c->kind == NB_SUBMITTED_TRAIN || c->kind == NB_SUBMITTED_RECALL) && !c->quarantined;
     if (atomic_load(&batch->live->persisted) || !may)
         return 0;
     struct nb_published *published = nb_live_settings(batch->live);
@@ -323,8 +324,6 @@ int nb_operation_of_change(const struct nb_batch *batch, size_t index, uint64_t 
                                                           .model = nb_buffer_string(&batch->name),
                                                           .source = nb_buffer_string(&c->source)},
                                        .change = *c};
-    /* if recalled, set when it is applied */
-    operation->change.is_label = c->is_label && !c->is_recalled;
     operation->change.relayed = (struct nb_relayed){.time = nb_clock_now(),
                                                     .first_entry = first_entry,
                                                     .creates = creates(batch, c),

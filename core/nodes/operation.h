@@ -39,7 +39,7 @@
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
-    NB_OPERATION_FORMAT = 3,
+    NB_OPERATION_FORMAT = 4,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream. */
     NB_APPLY_VERSION = 4,

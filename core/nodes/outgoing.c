@@ -412,10 +412,10 @@ static void propose(void *user, const struct nb_batch *batch,
     }
     for (size_t i = 0; i < batch->size; i++) {
         struct nb_operation o;
-        uint64_t taken = batch->changes[i].taken;
-        uint64_t last = taken != 0 ? 0 : batch->live->checkpoint.last;
+        uint64_t current = batch->changes[i].current;
+        uint64_t last = current != 0 ? 0 : batch->live->checkpoint.last;
         if (nb_operation_of_change(batch, i, last, &o, NULL) == 0)
-            nb_outgoing_propose(r, &o, taken != 0 ? taken : last, r->settings.same_for);
+            nb_outgoing_propose(r, &o, current != 0 ? current : last, r->settings.same_for);
     }
 }
 

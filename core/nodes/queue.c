@@ -125,8 +125,7 @@ void nb_queue_note(struct nb_queue *q, unsigned which, uint64_t outbox, int code
  * again when all earlier changes are applied. */
 static bool may_wait(const struct nb_submitted *c)
 {
-    return c->taken == 0 && c->labelled == 0 && c->released.length == 0 && !c->is_note &&
-           !c->is_refit && !c->is_aged;
+    return c->current == 0 && c->released.length == 0 && nb_submitted_has_document(c);
 }
 
 static void tell(struct nb_submitted *c)

@@ -81,28 +81,38 @@ struct nb_pending {
 };
 _Static_assert(sizeof(struct nb_pending) == 16, "four to a line of the cache");
 
-/* A submitted change of a document, before the writer assigns its numbers. */
+/* What a submitted change does. Nodes send the numbers to each other: only append. */
+enum nb_submitted_kind {
+    NB_SUBMITTED_TRAIN,     /* learns the document, or replaces its content and label */
+    NB_SUBMITTED_RECALL,    /* as TRAIN, with content from the history; as LABEL if the document is
+                               in the ledger by then */
+    NB_SUBMITTED_LABEL,     /* changes the label alone; the content stays */
+    NB_SUBMITTED_UNTRAIN,   /* takes the document out */
+    NB_SUBMITTED_FORGET,    /* as UNTRAIN, and removes the document's records from the history */
+    NB_SUBMITTED_TAKE_BACK, /* undoes an entry: restores the document as of an earlier entry */
+    NB_SUBMITTED_AGE,       /* takes the document out because of its age */
+    NB_SUBMITTED_NOTE,      /* a note of an undo (NB_CHANGE_UNDO) */
+    NB_SUBMITTED_REFIT,     /* NB_CHANGE_REFIT */
+    NB_SUBMITTED_KINDS
+};
+
+/* A submitted change, before the writer assigns its numbers. */
 struct nb_submitted {
-    bool untrain;
-    bool quarantined;      /* it must wait in the quarantine ... */
-    struct nb_buffer twin; /* of a near-duplicate: the id of its twin */
-    struct nb_buffer
-        released;      /* ... or it waits there, stored as these bytes, and is applied now */
-    uint64_t taken;    /* entry of the change to undo; 0: none */
-    uint64_t restored; /* entry to restore; 0: forget the document */
-    bool is_label;     /* the content stays, and only the label changes ... */
-    uint64_t labelled; /* ... if this is the current entry; 0: any entry */
-    bool is_recalled;  /* content from the history: treated as `is_label` if the document is learned
-                          by then */
-    bool forgets;      /* the document's records in the history are removed, too */
-    bool is_aged;      /* the document is taken out because of its age */
-    bool is_note;      /* NB_CHANGE_UNDO: `label` holds the request ... */
-    uint32_t note_documents; /* ... and this is the number of documents to undo */
-    bool is_refit;           /* NB_CHANGE_REFIT */
-    enum nb_refit_part part; /* what the refit does */
+    enum nb_submitted_kind kind;
+    union {
+        uint64_t restored;       /* TAKE_BACK: entry to restore; 0: forget the document */
+        uint32_t documents;      /* NOTE: number of documents to undo */
+        enum nb_refit_part part; /* REFIT */
+    };
+    uint64_t current; /* LABEL, TAKE_BACK, AGE: number that the document's current entry must have;
+                         0: any (LABEL only) */
     struct nb_buffer id;
-    struct nb_buffer label;
+    struct nb_buffer label; /* NOTE: the request */
     struct nb_buffer source;
+    /* TRAIN, RECALL, UNTRAIN, FORGET */
+    bool quarantined;          /* it must wait in the quarantine ... */
+    struct nb_buffer released; /* ... or it waits there, stored as these bytes, and is applied */
+    /* TRAIN, RECALL */
     uint32_t fields; /* tokenizer fields that the bag was made with */
     /* The bag: first the features that documents had, which therefore have rows, ascending; then
      * the others, in order of appearance, with their texts. The rows are valid as long as
@@ -126,6 +136,8 @@ struct nb_submitted {
     struct nb_relayed relayed; /* set for a change from the stream that nodes share */
     struct nb_receipt receipt;
     /* Used by the writer, until the commit. */
+    struct nb_buffer twin; /* of a near-duplicate: the id of its twin */
+    bool keeps_content;    /* LABEL; RECALL of a document that is in the ledger */
     bool staged;           /* its entry is written */
     bool applied;          /* the counts are changed, too */
     struct nb_delta delta; /* the change of the counts */
@@ -209,6 +221,18 @@ static inline struct nb_string nb_submitted_text(const struct nb_submitted *chan
 static inline uint64_t nb_known_share(uint64_t id, uint32_t count)
 {
     return id * (2 * (uint64_t)count + 1);
+}
+
+/* Whether the change asks to take the document out. */
+static inline bool nb_submitted_is_untrain(const struct nb_submitted *change)
+{
+    return change->kind == NB_SUBMITTED_UNTRAIN || change->kind == NB_SUBMITTED_FORGET;
+}
+
+/* Whether the change is one of a document. */
+static inline bool nb_submitted_has_document(const struct nb_submitted *change)
+{
+    return change->kind != NB_SUBMITTED_NOTE && change->kind != NB_SUBMITTED_REFIT;
 }
 
 /* Returns the number of features of the document. */

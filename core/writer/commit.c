@@ -163,13 +163,14 @@ static int look_again(const struct nb_view *view, struct nb_group_item *item)
     struct nb_submitted *change = item->change;
     struct nb_entry entry = {0};
     int rc = NB_NOT_FOUND;
-    if (!change->is_recalled || change->quarantined)
+    change->keeps_content = change->kind == NB_SUBMITTED_LABEL;
+    if (change->kind != NB_SUBMITTED_RECALL || change->quarantined)
         return 0;
     if (item->batch->live->number != 0)
         rc = nb_ledger_find(view, item->batch->live->number, nb_buffer_string(&change->id), &entry,
                             NULL);
     nb_entry_deinit(&entry);
-    change->is_label = rc != NB_NOT_FOUND;
+    change->keeps_content = rc != NB_NOT_FOUND;
     return rc == NB_NO_MEMORY ? rc : 0;
 }
 
@@ -220,15 +221,15 @@ static void count(struct nb_counters *counters, const struct nb_submitted *chang
         [NB_NEAR_DUPLICATE] = &counters->near_duplicates,
         [NB_STORED] = &counters->stored,
     };
-    if (change->is_note || change->is_refit)
+    if (!nb_submitted_has_document(change))
         return;
-    if (change->is_aged) {
+    if (change->kind == NB_SUBMITTED_AGE) {
         atomic_fetch_add(&counters->aged, 1);
         return;
     }
     assert((size_t)change->receipt.status < sizeof by_status / sizeof *by_status);
     atomic_fetch_add(by_status[change->receipt.status], 1);
-    if (!change->untrain && change->staged)
+    if (change->receipt.status != NB_FORGOTTEN && change->staged)
         atomic_fetch_add(&counters->tokens_learned, change->positions);
 }
 
@@ -264,10 +265,10 @@ static void finish(struct nb_group *group)
         struct nb_submitted *change = group->items[i].change;
         struct nb_live *live = group->items[i].batch->live;
         nb_live_note_memory(live);
-        if (!change->is_refit && !change->is_note)
+        if (nb_submitted_has_document(change))
             live->changed = now;
         /* A document that another client changed or took out first need not be taken out. */
-        bool is_moot = change->is_aged && change->receipt.code == NB_CONFLICT;
+        bool is_moot = change->kind == NB_SUBMITTED_AGE && change->receipt.code == NB_CONFLICT;
         if (change->receipt.code == 0)
             count(&group->engine->counters, change);
         else if (!is_moot)

@@ -23,7 +23,7 @@ static int write_quarantined(struct nb_stage *s)
                                            nb_submitted_text(submitted, i)};
         rc = nb_quarantined_add(features, &f);
     }
-    struct nb_quarantined q = {.untrain = submitted->untrain,
+    struct nb_quarantined q = {.untrain = nb_submitted_is_untrain(submitted),
                                .truncated = submitted->truncated,
                                .time = nb_stream_states_time(s->group->engine),
                                .source = nb_buffer_string(&submitted->source),
@@ -148,7 +148,7 @@ static int stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted 
 {
     const struct nb_model *counts = batch->live->counts;
     struct nb_receipt *receipt = &change->receipt;
-    if (change->is_note || change->is_refit)
+    if (!nb_submitted_has_document(change))
         return 0;
     if (change->quarantined) {
         receipt->id = nb_buffer_string(&change->id);
@@ -157,7 +157,7 @@ static int stage_fill_receipt(const struct nb_batch *batch, struct nb_submitted 
         return 0;
     }
     uint32_t old_label = change->delta.take_label;
-    uint32_t label = change->untrain ? old_label : change->label_number;
+    uint32_t label = receipt->status == NB_FORGOTTEN ? old_label : change->label_number;
     bool is_labelled = is_counted(label);
     bool two = receipt->status == NB_RELABELLED && is_counted(old_label);
     assert(!is_labelled || label < nb_model_label_count(counts));
@@ -250,30 +250,27 @@ static int stage_take_back(struct nb_stage *s, struct nb_error *error)
     int rc = nb_stage_find_old(s, &found);
     if (rc != 0 || s->refused)
         return rc;
-    if (!found || s->memory->old.number != submitted->taken)
+    if (!found || s->memory->old.number != submitted->current)
         return nb_stage_refuse(s, NB_CONFLICT, "the document was changed meanwhile");
-    submitted->untrain = submitted->restored == 0;
-    if (!submitted->untrain) {
-        rc = find_restored(s, &found, error);
-        if (rc != 0 || s->refused)
-            return rc;
-        submitted->untrain = !found;
-    }
-    return submitted->untrain ? nb_stage_untrain(s, error) : restore(s, error);
+    found = submitted->kind == NB_SUBMITTED_TAKE_BACK && submitted->restored != 0;
+    rc = found ? find_restored(s, &found, error) : 0;
+    if (rc != 0 || s->refused)
+        return rc;
+    return found ? restore(s, error) : nb_stage_untrain(s, error);
 }
 
 static int stage_note(struct nb_stage *s, struct nb_error *error)
 {
     struct nb_change change = {.kind = NB_CHANGE_UNDO,
-                               .settings = nb_buffer_string(&s->change->label),
-                               .other = s->change->note_documents};
+                               .request = nb_buffer_string(&s->change->label),
+                               .undone_documents = s->change->documents};
     return nb_stage_append(s, &change, error);
 }
 
 static bool is_remembered(const struct nb_stage *s)
 {
     struct nb_string stored;
-    if (!s->change->forgets || s->live->number == 0)
+    if (s->change->kind != NB_SUBMITTED_FORGET || s->live->number == 0)
         return false;
     int rc = nb_history_find(s->view, s->live->number, nb_buffer_string(&s->change->id), UINT64_MAX,
                              &stored, NULL);
@@ -302,8 +299,9 @@ static bool still_fits(struct nb_stage *s)
     receipt->code = nb_live_check(s->live, &receipt->error);
     if (receipt->code != 0)
         return false;
-    bool is_tokenized = !s->change->untrain && s->change->taken == 0 && !s->change->is_note &&
-                        !s->change->is_refit && !s->change->is_label;
+    bool is_tokenized =
+        (s->change->kind == NB_SUBMITTED_TRAIN || s->change->kind == NB_SUBMITTED_RECALL) &&
+        !s->change->keeps_content;
     if (is_tokenized && s->live->published->settings.tokenizer_fields != s->change->fields) {
         nb_stage_refuse(s, NB_CONFLICT,
                         "the tokenizer's settings changed while the document waited");
@@ -357,20 +355,22 @@ static void begin(struct nb_stage *s)
 
 static int stage_any(struct nb_stage *s, struct nb_error *error)
 {
-    if (s->change->is_note)
+    enum nb_submitted_kind kind = s->change->kind;
+    if (kind == NB_SUBMITTED_NOTE)
         return stage_note(s, error);
-    if (s->change->is_refit)
+    if (kind == NB_SUBMITTED_REFIT)
         return nb_stage_refit(s, error);
     if (s->change->quarantined)
         return stage_quarantine(s, error);
     s->was_remembered = is_remembered(s);
     int rc = nb_stage_begin_due_refit(s, error);
-    if (rc == 0 && s->change->taken != 0)
+    if (rc == 0 && (kind == NB_SUBMITTED_TAKE_BACK || kind == NB_SUBMITTED_AGE))
         return stage_take_back(s, error);
     if (rc == 0 && s->change->released.length > 0)
         rc = stage_check_released(s, error);
     if (rc == 0 && !s->refused)
-        rc = s->change->untrain ? nb_stage_untrain(s, error) : nb_stage_train(s, error);
+        rc = nb_submitted_is_untrain(s->change) ? nb_stage_untrain(s, error)
+                                                : nb_stage_train(s, error);
     if (rc != 0 || s->refused)
         return rc;
     rc = stage_leave_quarantine(s, error);
@@ -420,9 +420,8 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
 int nb_stage_undo(struct nb_group_item *item)
 {
     struct nb_submitted *change = item->change;
-    struct nb_change kind = {.kind = change->untrain ? NB_CHANGE_UNTRAIN : NB_CHANGE_TRAIN};
     assert(change->staged || !change->applied);
-    int rc = change->applied ? nb_apply_undo(item->batch->live, &kind, &change->delta) : 0;
+    int rc = change->applied ? nb_apply_undo(item->batch->live, &change->delta) : 0;
     change->applied = change->staged = false;
     return rc;
 }

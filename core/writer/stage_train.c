@@ -285,7 +285,7 @@ static int take_content(struct nb_stage *s, bool *found, struct nb_error *error)
         return rc;
     if (!*found)
         return nb_stage_refuse_unknown(s);
-    if (submitted->labelled != 0 && submitted->labelled != s->memory->old.number)
+    if (submitted->current != 0 && submitted->current != s->memory->old.number)
         return nb_stage_refuse(s, NB_CONFLICT, "the document was changed meanwhile");
     rc = nb_bag_decode(old->bag, nb_model_rows(s->live->counts), &submitted->delta.add, &why);
     if (rc == NB_CORRUPT)
@@ -303,15 +303,15 @@ static int take_content(struct nb_stage *s, bool *found, struct nb_error *error)
 static int prepare_train(struct nb_stage *s, bool *found, struct nb_error *error)
 {
     int rc = stage_find_label(s, error);
-    if (rc == 0 && !s->refused && s->change->is_label)
+    if (rc == 0 && !s->refused && s->change->keeps_content)
         rc = take_content(s, found, error);
     else if (rc == 0 && !s->refused && nb_stage_find_rows(s) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0 && !s->refused)
         rc = nb_stage_check_room(s);
-    if (rc == 0 && !s->refused && !s->change->is_label)
+    if (rc == 0 && !s->refused && !s->change->keeps_content)
         rc = nb_stage_find_old(s, found);
-    if (rc == 0 && *found && !s->refused && !s->change->is_label && stage_keep_bag(s) != 0)
+    if (rc == 0 && *found && !s->refused && !s->change->keeps_content && stage_keep_bag(s) != 0)
         rc = nb_error_no_memory(error);
     return rc;
 }
@@ -341,8 +341,8 @@ static int score_train(struct nb_stage *s, bool found, struct nb_error *error)
 static bool is_reviewed(const struct nb_stage *s)
 {
     const struct nb_submitted *change = s->change;
-    bool is_given = (change->is_label || change->is_recalled) && change->labelled == 0 &&
-                    change->label_number != NB_NO_LABEL;
+    bool is_given = (change->kind == NB_SUBMITTED_LABEL || change->kind == NB_SUBMITTED_RECALL) &&
+                    change->current == 0 && change->label_number != NB_NO_LABEL;
     return is_given &&
            !(change->receipt.status == NB_UNCHANGED && s->memory->old.change.is_reviewed);
 }
@@ -358,7 +358,7 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
         return rc;
     submitted->receipt.tokens = submitted->positions;
     submitted->receipt.status = status_of(s, found);
-    if (!submitted->is_label)
+    if (!submitted->keeps_content)
         rc = stage_have_near_duplicates(s, error);
     if (rc == 0 && s->live->near_duplicate_list != NULL)
         rc = stage_check_near_duplicates(s, found, &signature, error);

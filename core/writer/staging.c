@@ -54,7 +54,7 @@ void nb_group_cut(struct nb_group *group, size_t size)
         assert(item->batch->written > 0);
         item->batch->written--;
         group->bytes -= weight(item->change);
-        if (!item->change->is_aged) /* aged documents are found again */
+        if (item->change->kind != NB_SUBMITTED_AGE) /* aged documents are found again */
             atomic_fetch_add(&group->engine->counters.queued, 1);
     }
 }
@@ -224,7 +224,7 @@ int nb_stage_apply(struct nb_stage *s, const struct nb_change *change, struct nb
                               .view = s->view,
                               .number = s->model->last,
                               .are_found =
-                                  !s->change->is_label && nb_submitted_size(s->change) > 0};
+                                  !s->change->keeps_content && nb_submitted_size(s->change) > 0};
     assert(s->change->staged && !s->change->applied);
     size_t fresh = 0;
     int rc = nb_apply(s->live, change, &s->change->delta, &how, &fresh, error);
@@ -243,7 +243,7 @@ static int put_refit(struct nb_stage *s, enum nb_refit_part part, struct nb_erro
                                .model = s->live->number,
                                .time = nb_stream_states_time(engine),
                                .source = nb_buffer_string(&s->change->source),
-                               .other = part};
+                               .part = part};
     assert(s->live->number != 0);
     s->model = nb_group_model(s->group, s->live);
     s->model->last = nb_serials_entry(&engine->serials);
@@ -326,7 +326,7 @@ static int take_known(struct nb_stage *s)
 {
     struct nb_submitted *change = s->change;
     struct nb_rows *rows = &change->delta.add;
-    if (rows->counts == NULL && change->known != NULL && !change->is_recalled) {
+    if (rows->counts == NULL && change->known != NULL && change->kind != NB_SUBMITTED_RECALL) {
         *rows = (struct nb_rows){.counts = change->known, .room = nb_submitted_size(change)};
         change->known = NULL;
     }

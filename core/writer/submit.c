@@ -292,7 +292,7 @@ int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_stri
     int rc = nb_quarantined_read(&q, stored, error);
     if (rc != 0)
         return rc;
-    struct nb_submitted change = {.untrain = q.untrain,
+    struct nb_submitted change = {.kind = q.untrain ? NB_SUBMITTED_UNTRAIN : NB_SUBMITTED_TRAIN,
                                   .truncated = q.truncated,
                                   .fields = q.fields,
                                   .positions = q.positions};
@@ -366,7 +366,7 @@ static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string 
     if (rc != 0)
         return rc;
     struct nb_submitted change = {
-        .is_recalled = true, .quarantined = batch->quarantined, .fields = record.fields};
+        .kind = NB_SUBMITTED_RECALL, .quarantined = batch->quarantined, .fields = record.fields};
     if (nb_buffer_append(&change.label, label.bytes, label.length) != 0 ||
         nb_submitted_features(batch, &change) != 0)
         return batch_end_change(batch, &change, NB_NO_MEMORY, error);
@@ -392,7 +392,7 @@ static int batch_recall(struct nb_batch *batch, struct nb_string id, struct nb_s
 static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry,
                      struct nb_string label, struct nb_string source, struct nb_error *error)
 {
-    struct nb_submitted change = {.is_label = true, .labelled = entry};
+    struct nb_submitted change = {.kind = NB_SUBMITTED_LABEL, .current = entry};
     if (batch->quarantined) /* a change in the quarantine needs the document's content */
         return nb_error_set(error, NB_UNUSABLE,
                             "a change of the label alone cannot wait in the quarantine: send the "
@@ -424,8 +424,7 @@ int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t e
 int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_string source,
                     struct nb_error *error)
 {
-    struct nb_submitted change = {
-        .untrain = true, .forgets = true, .quarantined = batch->quarantined};
+    struct nb_submitted change = {.kind = NB_SUBMITTED_FORGET, .quarantined = batch->quarantined};
     int rc = nb_check_id(id, error);
     return rc != 0 ? rc : batch_add_bare(batch, &change, id, source, error);
 }
@@ -433,7 +432,8 @@ int nb_batch_forget(struct nb_batch *batch, struct nb_string id, struct nb_strin
 int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t taken,
                        uint64_t restored, struct nb_string source, struct nb_error *error)
 {
-    struct nb_submitted change = {.untrain = restored == 0, .taken = taken, .restored = restored};
+    struct nb_submitted change = {
+        .kind = NB_SUBMITTED_TAKE_BACK, .current = taken, .restored = restored};
     assert(taken != 0 && restored < taken);
     int rc = nb_check_id(id, error);
     return rc != 0 ? rc : batch_add_bare(batch, &change, id, source, error);
@@ -442,7 +442,7 @@ int nb_batch_take_back(struct nb_batch *batch, struct nb_string id, uint64_t tak
 int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
                  struct nb_error *error)
 {
-    struct nb_submitted change = {.untrain = true, .taken = taken, .is_aged = true};
+    struct nb_submitted change = {.kind = NB_SUBMITTED_AGE, .current = taken};
     static const struct nb_string source = {NB_SOURCE_AGEING, sizeof NB_SOURCE_AGEING - 1};
     assert(taken != 0);
     return batch_add_bare(batch, &change, id, source, error);
@@ -451,7 +451,7 @@ int nb_batch_age(struct nb_batch *batch, struct nb_string id, uint64_t taken,
 int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t documents,
                   struct nb_string source, struct nb_error *error)
 {
-    struct nb_submitted change = {.is_note = true, .note_documents = documents};
+    struct nb_submitted change = {.kind = NB_SUBMITTED_NOTE, .documents = documents};
     assert(asked.length <= 1024);
     if (nb_buffer_append(&change.label, asked.bytes, asked.length) != 0)
         return nb_error_no_memory(error);
@@ -461,7 +461,7 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
 int nb_batch_refit(struct nb_batch *batch, enum nb_refit_part part, struct nb_string source,
                    struct nb_error *error)
 {
-    struct nb_submitted change = {.is_refit = true, .part = part};
+    struct nb_submitted change = {.kind = NB_SUBMITTED_REFIT, .part = part};
     return batch_add_bare(batch, &change, (struct nb_string){"", 0}, source, error);
 }
 
@@ -642,7 +642,7 @@ int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
         rc = batch_acquire(batch, document, false, error);
     if (rc != 0)
         return rc;
-    struct nb_submitted change = {.untrain = true, .quarantined = batch->quarantined};
+    struct nb_submitted change = {.kind = NB_SUBMITTED_UNTRAIN, .quarantined = batch->quarantined};
     rc = set_id(batch, document, id, &change);
     if (rc == 0)
         rc = nb_buffer_append(&change.source, source.bytes, source.length);

@@ -202,7 +202,7 @@ static int write_name(struct nb_engine *engine, struct nb_view *view, void *argu
                                .settings = nb_buffer_string(&naming->settings),
                                .key = nb_buffer_string(&naming->key),
                                .weights = nb_buffer_string(&naming->weights),
-                               .other = old};
+                               .replaced_model = old};
     assert(live->number == import->listed.number && live->number != old);
     live->checkpoint.totals = naming->totals; /* this may be a second try */
     live->checkpoint.weights = 0;

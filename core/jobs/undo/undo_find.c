@@ -53,8 +53,8 @@ int nb_undo_note_read(const struct nb_entry *entry, struct nb_undo_note *note,
 {
     const struct nb_change *c = &entry->change;
     *note = (struct nb_undo_note){
-        .entry = entry->number, .time = c->time, .by = c->source, .documents = c->other};
-    if (c->kind != NB_CHANGE_UNDO || !read_options(c->settings, note))
+        .entry = entry->number, .time = c->time, .by = c->source, .documents = c->undone_documents};
+    if (c->kind != NB_CHANGE_UNDO || !read_options(c->request, note))
         return nb_error_set(error, NB_CORRUPT,
                             "the store is damaged: a note of an undo does not read back");
     return 0;

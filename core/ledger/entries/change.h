@@ -135,12 +135,19 @@ struct nb_change {
 
     /* CREATE, SETTINGS, IMPORT, COMPLETE, DELETE */
     struct nb_string name; /* name of the model */
-    struct nb_string
-        settings; /* by nb_settings_write; STORE: the names of the fields; UNDO: the request */
+    union {
+        struct nb_string settings;    /* by nb_settings_write */
+        struct nb_string field_names; /* STORE */
+        struct nb_string request;     /* UNDO */
+    };
     struct nb_string key;     /* the model's own key, usually empty; STORE: the store's key */
     struct nb_string weights; /* COMPLETE: the learned weights of the stack; may be empty */
-    uint32_t other; /* COMPLETE: number of the replaced model; 0: none. UNDO: number of documents
-                       to undo. REFIT: enum nb_refit_part */
+    union {
+        uint32_t other;            /* as stored */
+        uint32_t replaced_model;   /* COMPLETE: its number; 0: none */
+        uint32_t undone_documents; /* UNDO: number of documents to undo */
+        uint32_t part;             /* REFIT: enum nb_refit_part */
+    };
 };
 
 enum { NB_SOURCE_MOST = 64 };

@@ -72,7 +72,7 @@ static int name_model(struct nb_survey *survey, struct nb_surveyed_model *model,
     if (rc == 0 && nb_buffer_append(&model->name, c->name.bytes, c->name.length) != 0)
         rc = nb_error_no_memory(error);
     struct nb_surveyed_model *other =
-        c->kind == NB_CHANGE_COMPLETE ? nb_survey_model(survey, c->other) : NULL;
+        c->kind == NB_CHANGE_COMPLETE ? nb_survey_model(survey, c->replaced_model) : NULL;
     if (other != NULL)
         other->gone = true;
     return rc;

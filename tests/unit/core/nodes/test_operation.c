@@ -28,17 +28,15 @@ static struct nb_operation change_with(size_t count)
 {
     struct nb_operation o = {
         .relayed_change = {.model = nb_string_of("mail"), .source = nb_string_of("somebody")},
-        .change = {.forgets = true,
+        .change = {.kind = NB_SUBMITTED_TAKE_BACK,
+                   .quarantined = true,
                    .truncated = true,
                    .relayed = {.time = 1700000000000,
                                .first_entry = UINT64_C(7) << 56,
                                .creates = 2,
                                .last = 12},
-                   .taken = 9,
+                   .current = 9,
                    .restored = 4,
-                   .labelled = UINT64_MAX,
-                   .note_documents = 3,
-                   .part = (enum nb_refit_part)1,
                    .fields = 0x1FF,
                    .positions = 321}};
     struct nb_submitted *c = &o.change;
@@ -85,17 +83,18 @@ static void expect_same(const struct nb_operation *o, const struct nb_operation 
     const struct nb_submitted *a = &o->change, *b = &p->change;
     ck_assert(a->relayed.time == b->relayed.time);
     expect_relayed_change(&o->relayed_change, &p->relayed_change);
-    ck_assert(a->untrain == b->untrain && a->quarantined == b->quarantined);
-    ck_assert(a->is_label == b->is_label);
-    ck_assert(a->is_recalled == b->is_recalled && a->forgets == b->forgets);
-    ck_assert(a->is_aged == b->is_aged && a->is_note == b->is_note);
-    ck_assert(a->is_refit == b->is_refit && a->truncated == b->truncated);
+    ck_assert(a->kind == b->kind && a->quarantined == b->quarantined);
+    ck_assert(a->truncated == b->truncated);
     ck_assert(a->relayed.first_entry == b->relayed.first_entry &&
               a->relayed.creates == b->relayed.creates);
     ck_assert(a->relayed.last == b->relayed.last);
-    ck_assert(a->taken == b->taken && a->restored == b->restored);
-    ck_assert(a->labelled == b->labelled && a->note_documents == b->note_documents);
-    ck_assert(a->part == b->part && a->fields == b->fields && a->positions == b->positions);
+    ck_assert(a->current == b->current && a->fields == b->fields && a->positions == b->positions);
+    if (a->kind == NB_SUBMITTED_TAKE_BACK)
+        ck_assert_uint_eq(a->restored, b->restored);
+    if (a->kind == NB_SUBMITTED_NOTE)
+        ck_assert_uint_eq(a->documents, b->documents);
+    if (a->kind == NB_SUBMITTED_REFIT)
+        ck_assert_int_eq(a->part, b->part);
     expect_same_text(&a->id, &b->id);
     expect_same_text(&a->label, &b->label);
     expect_same_text(&a->released, &b->released);
@@ -200,7 +199,7 @@ static int read_changed(const struct nb_operation *o, size_t at, unsigned byte)
 
 START_TEST(what_no_node_sends_is_refused)
 {
-    enum { FORGETS_AT = 30, COUNT_AT = 79 }; /* as operation.c lists the members */
+    enum { QUARANTINED_AT = 27, COUNT_AT = 61 }; /* as operation.c lists the members */
     struct nb_operation o = change_with(3);
     struct nb_operation bad;
     bad = o, bad.relayed_change.model = nb_string_of("a/b");
@@ -210,16 +209,18 @@ START_TEST(what_no_node_sends_is_refused)
     put(&o.change.label, "a\nb");
     ck_assert_int_eq(read_with(&o), NB_CORRUPT);
     put(&o.change.label, "spam");
-    bad = o, bad.change.restored = bad.change.taken;
+    bad = o, bad.change.restored = bad.change.current;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = o, bad.change.relayed.creates = 4;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    bad = o, bad.change.part = (enum nb_refit_part)3;
+    bad = o, bad.change.kind = NB_SUBMITTED_KINDS;
+    ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
+    bad = o, bad.change.kind = NB_SUBMITTED_REFIT, bad.change.part = (enum nb_refit_part)3;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
     bad = o, bad.change.relayed.time = 0;
     ck_assert_int_eq(read_with(&bad), NB_CORRUPT);
-    ck_assert_int_eq(read_changed(&o, FORGETS_AT, 0), 0);
-    ck_assert_int_eq(read_changed(&o, FORGETS_AT, 2), NB_CORRUPT);
+    ck_assert_int_eq(read_changed(&o, QUARANTINED_AT, 0), 0);
+    ck_assert_int_eq(read_changed(&o, QUARANTINED_AT, 2), NB_CORRUPT);
     ck_assert_int_eq(read_changed(&o, COUNT_AT, 3), 0);
     ck_assert_int_eq(read_changed(&o, COUNT_AT, 0x7F), NB_CORRUPT);
     o.change.others[1].id = o.change.others[0].id; /* a feature twice */
