@@ -2,7 +2,7 @@
  *
  * Counts in how many documents of a label two values of different categories occur together, and
  * measures how much any two categories tell about each other when the label is known.
- * Tree-augmented naive Bayes uses both (core/bayes/attribute/tree.h). Integers only, in a table
+ * Tree-augmented naive Bayes uses both (core/bayes/tree.h). Integers only, in a table
  * that few models have: the others pay for one pointer.
  *
  * The table counts, for values x of A and y of B (documents that have both), n_xyv, n_xv, n_yv and
@@ -15,7 +15,7 @@
  * a document out undoes exactly what adding it did, and the order of the documents does not matter.
  *
  * The columns may include numeric attributes, for callers that cut them into bins
- * (core/bayes/attribute/bins.h): each different number is a value then, and nb_pairs_fold sums up
+ * (core/bayes/bins.h): each different number is a value then, and nb_pairs_fold sums up
  * the numbers of a bin. So the borders of bins may move without counting again.
  *
  * Learning a document of k values costs 2 k (k - 1) look-ups. The table is not stored: it is

@@ -11,9 +11,9 @@
 
 #include "core/base/array.h"
 #include "core/counts/counts.h"
-#include "core/ledger/coding/bag_coding.h"
-#include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/ledger_steps.h"
+#include "core/ledger/bag_coding.h"
+#include "core/ledger/ledger_steps.h"
+#include "core/ledger/rows_coding.h"
 #include "core/model/live/state.h"
 
 enum { SLICE_DOCUMENTS = 500 };

@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/settings.h"
 #include "core/counts/counts.h"
 #include "core/stack/blend_private.h"
 
@@ -178,7 +178,7 @@ enum { SLICE_ROWS = 4096 };
 
 /* The words that remain after min_count and skip_top, counted over documents with and without a
  * label together. A scorer with the counts of both chooses the same words
- * (core/bayes/book/scorer.h). */
+ * (core/bayes/scorer.h). */
 struct choice {
     bool filters;          /* false: all words remain, and nothing below is set */
     uint64_t *occurrences; /* owned; of each row */

@@ -6,7 +6,7 @@
  * core/em alone.
  *
  * If a model has fields, EM treats the values of categories and sets, like the words of texts, as
- * words in groups (core/bayes/expected/em.h). Numbers are kept apart (em_numbers.h).
+ * words in groups (core/bayes/em.h). Numbers are kept apart (em_numbers.h).
  *
  * Documents are sorted by the hash of their id, and the sample takes those with the smallest
  * hashes. So the sample and its folds depend on the documents alone, not on when they were learned
@@ -18,8 +18,8 @@
 #include <stdbool.h>
 
 #include "core/base/error.h"
-#include "core/bayes/expected/expected.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/expected.h"
+#include "core/bayes/settings.h"
 #include "core/counts/counts.h"
 #include "core/counts/model.h"
 #include "core/model/parents.h"

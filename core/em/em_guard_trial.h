@@ -6,7 +6,7 @@
 #ifndef NB_CORE_EM_EM_GUARD_TRIAL_H
 #define NB_CORE_EM_EM_GUARD_TRIAL_H
 
-#include "core/bayes/book/scorer.h"
+#include "core/bayes/scorer.h"
 #include "core/em/em_numbers.h"
 #include "core/model/live/live.h"
 #include "core/stack/blend.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The numbers that documents have in the fields of a model, as EM sees them
- * (core/bayes/expected/em.h): distances from the mean of all documents of the corpus, in
+ * (core/bayes/em.h): distances from the mean of all documents of the corpus, in
  * deviations. A field whose numbers are all equal is left out. For core/em alone.
  */
 #ifndef NB_CORE_EM_EM_NUMBERS_H

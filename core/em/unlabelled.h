@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Documents without a label as a source of counts. EM estimates the probabilities of their labels
- * (core/bayes/expected/em.h). From these come expected counts, which the model's formulas add to
+ * (core/bayes/em.h). From these come expected counts, which the model's formulas add to
  * its own counts (core/stack/blend.h), each such document with the weight
  * `unlabelled_weight`. The formulas use the model's smoothing; EM has a smoothing of its own.
  *

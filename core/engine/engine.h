@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engine: named models that learn, forget, classify and explain texts. Changes are durable
- * through core/ledger/entries. START READING HERE.
+ * through core/ledger. START READING HERE.
  *
  * Threads: every function may be called by any thread, except where it says otherwise. Tokenizing
  * and scoring run on the caller's thread; the engine's single writer thread makes all changes: it
@@ -16,7 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/settings.h"
 #include "core/em/unlabelled.h"
 #include "core/model/drift.h"
 #include "core/model/evaluation.h"

@@ -6,7 +6,7 @@
 #ifndef NB_CORE_ENGINE_ENGINE_MODELS_H
 #define NB_CORE_ENGINE_ENGINE_MODELS_H
 
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/state.h"
 
 /* An administrative change: its entry, and the other data that it changes. */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/book/estimate.h"
+#include "core/bayes/estimate.h"
 #include "core/engine/engine.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/model_load.h"
 #include "core/model/parents.h"

@@ -13,7 +13,7 @@
 #ifndef NB_CORE_ENGINE_LEFT_OUT_H
 #define NB_CORE_ENGINE_LEFT_OUT_H
 
-#include "core/ledger/entries/change.h"
+#include "core/ledger/change.h"
 #include "core/model/live/live.h"
 
 struct nb_engine;

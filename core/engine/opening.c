@@ -15,7 +15,7 @@
 #include "core/base/pack.h"
 #include "core/em/unlabelled.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"

@@ -12,7 +12,7 @@
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/ledger_features.h"
+#include "core/ledger/ledger_features.h"
 #include "core/model/live/live.h"
 #include "core/model/registry.h"
 

@@ -7,8 +7,8 @@
 #include <xxhash.h>
 
 #include "core/base/pack.h"
-#include "core/ledger/entries/current_entries.h"
-#include "core/ledger/entries/range.h"
+#include "core/ledger/current_entries.h"
+#include "core/ledger/range.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 

@@ -9,8 +9,8 @@
 
 #include "core/base/array.h"
 #include "core/base/pack.h"
-#include "core/bayes/book/estimate.h"
-#include "core/ledger/entries/current_entries.h"
+#include "core/bayes/estimate.h"
+#include "core/ledger/current_entries.h"
 #include "core/model/known.h"
 #include "core/model/order.h"
 #include "core/model/refit.h"

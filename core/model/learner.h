@@ -14,8 +14,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/bayes/book/scorer.h"
-#include "core/ledger/coding/rows_coding.h"
+#include "core/bayes/scorer.h"
+#include "core/ledger/rows_coding.h"
 #include "core/model/evaluation.h"
 #include "core/model/live/live.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/ledger_pairs.h"
-#include "core/ledger/entries/range.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/ledger_pairs.h"
+#include "core/ledger/range.h"
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/refit.h"

@@ -2,7 +2,7 @@
  *
  * Stacked scores of a model to which documents without a label contribute. The scores from its own
  * and its parents' counts, and the scores from these counts plus those that EM expects, form a
- * linear opinion pool (core/bayes/book/scores.h). Its share and temperature were fitted on left-out
+ * linear opinion pool (core/bayes/scores.h). Its share and temperature were fitted on left-out
  * documents (core/em/em_guard.h).
  *
  * The stack's weights were fitted to own counts. With expected counts its scores are right more
@@ -15,8 +15,8 @@
 #ifndef NB_CORE_MODEL_POOLED_H
 #define NB_CORE_MODEL_POOLED_H
 
-#include "core/bayes/book/explain.h"
-#include "core/bayes/book/scores.h"
+#include "core/bayes/explain.h"
+#include "core/bayes/scores.h"
 #include "core/model/parents.h"
 #include "core/stack/stack.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/threads.h"
-#include "core/ledger/entries/current_entries.h"
+#include "core/ledger/current_entries.h"
 #include "core/model/order.h"
 #include "core/stack/stack_fit.h"
 

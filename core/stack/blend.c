@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/attribute/attribute_scores.h"
-#include "core/bayes/book/estimate.h"
+#include "core/bayes/attribute_scores.h"
+#include "core/bayes/estimate.h"
 #include "core/stack/blend_private.h"
 
 static void free_attributes(struct nb_blend_attributes *a)

@@ -18,10 +18,10 @@
  * + s n'_v
  * + K a V): with K = s the m-estimate (Mitchell 1997, equation 6.22), whose prior p is the parent's
  * own estimate (n'_wv + a) / (n'_v + a V) and whose m is s (n'_v + a V). By the book a is what the
- * setting `estimate` adds to counts (core/bayes/book/estimate.h), and may be 0. A model without
+ * setting `estimate` adds to counts (core/bayes/estimate.h), and may be 0. A model without
  * documents has the estimates of its parent. K grows to 1 as the model learns: with the scaled-down
  * smoothing of the parent, words that only the user's documents have would be too sharp evidence. V
- * is the largest vocabulary of a source. The formulas are those of core/bayes/book/scorer.h and
+ * is the largest vocabulary of a source. The formulas are those of core/bayes/scorer.h and
  * stack.h, with the weighted means above as weights. Labels of different sources are the same if
  * they have the same name.
  *
@@ -34,11 +34,11 @@
  * The 1 beside V' stands for all words unknown to that source, so that no word has p_w = 0. With
  * the binary model the counts are documents that have w. This m replaces `parent_strength`. Fields
  * that the settings of both models name alike then are attributes of the model, with p from the
- * parent's counts (core/bayes/attribute). Otherwise they are attributes of the view
+ * parent's counts (core/bayes). Otherwise they are attributes of the view
  * (core/stack/blend_fields.h); in a stacked model each is separate evidence with a weight of its
  * own (core/stack/blend_attributes.h).
  *
- * Fractional counts (core/bayes/expected) may be added to those of the first source, each with a
+ * Fractional counts (core/bayes) may be added to those of the first source, each with a
  * weight w: the expected counts of documents without a label, or, with w = -1, documents that are
  * left out. Own n is then n + sum of w e. D_0, which determines the shares of the sources, is
  * reduced by the left-out documents. V is the largest vocabulary, including these counts. Nothing
@@ -56,8 +56,8 @@
 #ifndef NB_CORE_STACK_BLEND_H
 #define NB_CORE_STACK_BLEND_H
 
-#include "core/bayes/expected/expected.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/expected.h"
+#include "core/bayes/settings.h"
 #include "core/stack/stack_private.h"
 
 struct nb_attribute_scores;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/attribute/numbers.h"
+#include "core/bayes/numbers.h"
 
 /* Means of equal numbers may differ by rounding. A variance that results from such a difference
  * counts as 0. */

@@ -7,7 +7,7 @@
  *     r_v = ln(d_wv + K a) - ln(D_w - d_wv + K a)
  *           - ln(T_v + K a (V + 1)) + ln(T - T_v + K a (V + 1))
  *
- * A number is read with the two Gaussians of core/bayes/attribute/numbers.h, made from the numbers
+ * A number is read with the two Gaussians of core/bayes/numbers.h, made from the numbers
  * of all sources; each number of the parent weighs s. K a / n of the variance of all numbers is
  * added to the variance of n numbers. The weight of a field is the mean of the weights that the
  * sources have learned for it, by their shares. So a model without documents has its parent's

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/attribute/attribute_scores.h"
-#include "core/bayes/attribute/bins.h"
-#include "core/bayes/book/estimate.h"
+#include "core/bayes/attribute_scores.h"
+#include "core/bayes/bins.h"
+#include "core/bayes/estimate.h"
 #include "core/stack/blend_private.h"
 
 /* The target of a source's counts of one feature. */

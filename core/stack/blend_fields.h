@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Values of fields in a view of several sources, for core/stack/blend and its tests: the formulas
- * of core/bayes/attribute/attribute_scores.h over the view's counts, as core/stack/blend.h
+ * of core/bayes/attribute_scores.h over the view's counts, as core/stack/blend.h
  * defines them for words. With n from the model and n' from the parent, and b what the estimate
  * adds to counts:
  *
@@ -15,7 +15,7 @@
  *   numbers gets their mean, too. 1e-9 of the largest variance of a field is added to each
  * variance.
  *
- * Counts beside those of the first source (core/bayes/expected) are added to its own; numbers of
+ * Counts beside those of the first source (core/bayes) are added to its own; numbers of
  * documents without a label are weighted by their shares. A model whose parent gives only p, and a
  * single source without counts beside it, use the formulas of attribute_scores.h (blend_fields.c).
  * Rules as in blend.h.

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/bayes/book/estimate.h"
+#include "core/bayes/estimate.h"
 #include "core/stack/blend_attributes.h"
 #include "core/stack/blend_private.h"
 

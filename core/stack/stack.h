@@ -54,7 +54,7 @@
 #define NB_CORE_STACK_STACK_H
 
 #include "core/base/pack.h"
-#include "core/bayes/book/explain.h"
+#include "core/bayes/explain.h"
 #include "core/counts/model.h"
 #include "core/stack/weights.h"
 
@@ -104,7 +104,7 @@ struct nb_stack;
 /* Makes a stack, which serves one model. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **stack);
 void nb_stack_free(struct nb_stack **stack);
-/* Makes the stack read numbers by the setting `number`: in bins (core/bayes/attribute/numbers.h) or
+/* Makes the stack read numbers by the setting `number`: in bins (core/bayes/numbers.h) or
  * by Gaussians, the default of a new stack. `settings` must stay. Call it before any other use of
  * the stack. */
 void nb_stack_cut_numbers(struct nb_stack *stack, const struct nb_settings *settings);
@@ -349,7 +349,7 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
-/* As nb_explain of core/bayes/book/explain.h: sets `rows` to what each feature adds to
+/* As nb_explain of core/bayes/explain.h: sets `rows` to what each feature adds to
  * ln(P(best)/P(second)); the last row is the difference of the biases. Under the same locks as
  * nb_stack_inputs and nb_stack_score, all rows sum to log_scores[best] - log_scores[second].
  * `found` as in nb_explain; `rows` has room for size + 1. If `sums` is not NULL, the same pass does

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/attribute/numbers.h"
+#include "core/bayes/numbers.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
  * because one value would vanish there beside the words of a text. An attribute without a value in
  * the document adds nothing and learns nothing.
  *
- * A number, even one that no document has, is read as in core/bayes/attribute/numbers.h with the
+ * A number, even one that no document has, is read as in core/bayes/numbers.h with the
  * expert's a: by two Gaussians or by its bin, as the settings say. Only the stack uses this
  * evidence, not the twin: the twin's weight of a single number would rest on few documents.
  *

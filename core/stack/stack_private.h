@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/bayes/attribute/numbers.h"
-#include "core/bayes/book/estimate.h"
+#include "core/bayes/estimate.h"
+#include "core/bayes/numbers.h"
 #include "core/counts/counts.h"
 #include "core/stack/stack.h"
 #include "core/stack/stack_evidence.h"
@@ -45,7 +45,7 @@ struct nb_stack_view {
 struct nb_stack {
     struct nb_stack_settings settings;
     struct nb_stack_reading *two, *many; /* owned; one for each expert of the bank */
-    /* As in core/bayes/book/score_view.h: the view changes under the mutex, and only when no reader
+    /* As in core/bayes/score_view.h: the view changes under the mutex, and only when no reader
      * uses it, because the generation only changes when no reader has the model's lock. */
     pthread_mutex_t mutex;
     _Atomic uint64_t generation;
@@ -457,7 +457,7 @@ static inline struct nb_stack_twin_part nb_stack_twin_part(const struct nb_stack
     return (struct nb_stack_twin_part){.stack = 1 - trust + sharpened, .twin = sharpened};
 }
 
-/* Returns the number i, 0 or 1, of h (core/bayes/book/scores.h). */
+/* Returns the number i, 0 or 1, of h (core/bayes/scores.h). */
 static inline double nb_stack_sureness(const struct nb_stack_weights *weights, size_t i)
 {
     return nb_weights_at(&weights->twin, NB_STACK_SURENESS + 2 * i);

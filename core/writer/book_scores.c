@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/bayes/book/scorer.h"
-#include "core/ledger/entries/current_entries.h"
+#include "core/bayes/scorer.h"
+#include "core/ledger/current_entries.h"
 
 enum {
     DOCUMENTS_LEAST = 20,

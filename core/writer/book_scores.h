@@ -8,10 +8,10 @@
 #ifndef NB_CORE_WRITER_BOOK_SCORES_H
 #define NB_CORE_WRITER_BOOK_SCORES_H
 
-#include "core/bayes/book/calibration.h"
-#include "core/bayes/book/scorer.h"
-#include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/bayes/calibration.h"
+#include "core/bayes/scorer.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/rows_coding.h"
 #include "core/model/live/state.h"
 
 /* Zero-initialize it. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/ledger/entries/current_entries.h"
-#include "core/ledger/entries/near_duplicate_list.h"
+#include "core/ledger/current_entries.h"
+#include "core/ledger/near_duplicate_list.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/book/scores.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/bayes/scores.h"
+#include "core/ledger/ledger.h"
 #include "core/model/evaluation.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"

@@ -18,8 +18,8 @@
 #ifndef NB_CORE_WRITER_RECALIBRATE_H
 #define NB_CORE_WRITER_RECALIBRATE_H
 
-#include "core/bayes/book/calibration.h"
-#include "core/bayes/book/scores.h"
+#include "core/bayes/calibration.h"
+#include "core/bayes/scores.h"
 #include "core/model/live/state.h"
 
 /* Judges how well the probabilities are calibrated, before and after a calibration. Pure

@@ -9,7 +9,7 @@
 #ifndef NB_CORE_WRITER_REMEMBER_H
 #define NB_CORE_WRITER_REMEMBER_H
 
-#include "core/ledger/coding/features_coding.h"
+#include "core/ledger/features_coding.h"
 #include "core/model/live/state.h"
 #include "core/writer/remembered_history.h"
 #include "tokenizer/bag/bag.h"

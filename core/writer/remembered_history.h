@@ -10,7 +10,7 @@
  * Stored form: a byte, 1 if the document was truncated; the time in milliseconds since 1970 (8
  * bytes); id, Message-ID, Subject, source and verdict (strings); the probability (a double); the
  * tokenizer's fields, the positions and the number of features (varints); the features (a string,
- * core/ledger/coding/features_coding.h); and for each feature that occurs more than once two
+ * core/ledger/features_coding.h); and for each feature that occurs more than once two
  * varints: its distance from the previous such feature (the first one's: its place, counted from
  * 1), and its count less one.
  */
@@ -18,7 +18,7 @@
 #define NB_CORE_WRITER_REMEMBERED_HISTORY_H
 
 #include "core/base/pack.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 
 /* A verdict in the history. The strings are borrowed from the stored form. */
 struct nb_history_record {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/entries/near_duplicate_list.h"
-#include "core/ledger/entries/quarantine_entries.h"
+#include "core/ledger/near_duplicate_list.h"
+#include "core/ledger/quarantine_entries.h"
 #include "core/model/learner.h"
 #include "core/model/live/relayed.h"
 #include "core/writer/remembered_history.h"

@@ -10,7 +10,7 @@
 #ifndef NB_CORE_WRITER_STAGING_H
 #define NB_CORE_WRITER_STAGING_H
 
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/parents.h"
 #include "core/writer/batch.h"
 

@@ -7,8 +7,8 @@
 
 #include "core/base/array.h"
 #include "core/base/string.h"
-#include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/quarantine_entries.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/quarantine_entries.h"
 #include "core/model/live/names.h"
 #include "core/model/live/relayed.h"
 #include "core/model/registry.h"

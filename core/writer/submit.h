@@ -75,7 +75,7 @@ int nb_batch_note(struct nb_batch *batch, struct nb_string asked, uint32_t docum
  * their receipts say NB_QUARANTINED. A change that already waits for the same id is replaced.
  * NB_TOO_LARGE in the receipt: the quarantine is full. */
 void nb_batch_quarantine(struct nb_batch *batch, bool quarantined);
-/* Adds the change `stored` (core/ledger/entries/quarantine_entries.h) of the document `id`, which
+/* Adds the change `stored` (core/ledger/quarantine_entries.h) of the document `id`, which
  * waits in the quarantine. The transaction that applies it also removes it from the quarantine.
  * NB_CONFLICT, with the status NB_QUARANTINED, in the receipt: it is no longer there. Returns 0,
  * NB_CORRUPT, NB_NOT_FOUND (model) ... */

@@ -8,7 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/model/live/model_transaction.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 
 static const struct nb_string KEY = {"traffic", 7};
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/ledger/entries/ledger_features.h"
-#include "core/ledger/entries/range.h"
+#include "core/ledger/ledger_features.h"
+#include "core/ledger/range.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/registry.h"

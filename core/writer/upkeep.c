@@ -5,7 +5,7 @@
 #include <malloc.h>
 
 #include "core/base/clock.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
@@ -39,7 +39,7 @@ static int first_orphan(void *user, struct nb_string key, struct nb_string value
 }
 
 /* The newest entry of the ledger must stay, because the next number follows from it, except in a
- * cluster (core/ledger/entries/record.h). If an unfinished import has written it, a new entry,
+ * cluster (core/ledger/record.h). If an unfinished import has written it, a new entry,
  * which says that the import is gone, becomes the newest. */
 static int keep_newest(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
                        struct nb_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes settings as JSON, by the table in core/bayes/settings/settings.h. A setting
+ * Reads and writes settings as JSON, by the table in core/bayes/settings.h. A setting
  * added there needs no change here, unless its type is new: then FORMS gets a row.
  */
 #include "server/model/settings_json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads and writes a model's settings as JSON, by the table in core/bayes/settings/settings.h. Pure
+ * Reads and writes a model's settings as JSON, by the table in core/bayes/settings.h. Pure
  * functions; any thread.
  *
  * Reading is strict: duplicate keys, invalid UTF-8, unknown members and anything after the value
@@ -15,7 +15,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/settings.h"
 #include "server/json/emit.h"
 
 struct json_t;

@@ -108,7 +108,7 @@ def share_by_label(numbers):
 
 
 def cut(numbers):
-    """The bins of {label: numbers}, each a list of different numbers in order (core/bayes/attribute/bins.h)."""
+    """The bins of {label: numbers}, each a list of different numbers in order (core/bayes/bins.h)."""
     most = min(64, max(2, math.isqrt(sum(len(own) for own in numbers.values()))))
     bins, below = {}, Fraction(0)
     for x, weight in share_by_label(numbers):
@@ -139,7 +139,7 @@ def log_bin(bins, event, estimate, numbers, label, x):
 
 def mean_loss(learned, log_score):
     """-ln P(label | number) of each number, predicted by all others; log_score(others, label, number). Of more than 512
-    different ones the daemon leaves out some (tests/unit/core/bayes/attribute/test_number_loss.c)."""
+    different ones the daemon leaves out some (tests/unit/core/bayes/test_number_loss.c)."""
     numbers, total = by_label(learned), 0
     holds(len(set().union(*numbers.values())) <= 512, "so many that all are left out")
     for label, own in numbers.items():

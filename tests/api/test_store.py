@@ -121,7 +121,7 @@ XXH.XXH3_64bits_withSeed.restype = ctypes.c_uint64
 
 
 def checksum(table, key, value):
-    """As core/store/lmdb/lmdb_values.c makes it: over the table's name, the key and the value."""
+    """As core/store/lmdb_values.c makes it: over the table's name, the key and the value."""
     seed = XXH.XXH3_64bits_withSeed(key, len(key), XXH.XXH3_64bits_withSeed(table, len(table), 0))
     inner = XXH.XXH3_64bits_withSeed(value, len(value), 0).to_bytes(8, "little")
     return XXH.XXH3_64bits_withSeed(inner, 8, seed).to_bytes(8, "little")

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/bayes/book/scorer.h"
+#include "core/bayes/scorer.h"
 
 enum { BAG = 250, UNSEEN = 20, DOCUMENTS = 4000, ROUNDS = 5 };
 

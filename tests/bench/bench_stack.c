@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/bayes/book/scorer.h"
+#include "core/bayes/scorer.h"
 #include "core/stack/stack.h"
 
 enum { DOCUMENTS = 600, ROUNDS = 10, BAG_MOST = 2000, ROWS = 1700000 };

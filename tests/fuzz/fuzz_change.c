@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/coding/bag_coding.h"
-#include "core/ledger/coding/features_coding.h"
-#include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/change.h"
-#include "core/ledger/entries/quarantine_entries.h"
-#include "core/ledger/entries/range.h"
-#include "core/ledger/entries/record.h"
+#include "core/ledger/bag_coding.h"
+#include "core/ledger/change.h"
+#include "core/ledger/features_coding.h"
+#include "core/ledger/quarantine_entries.h"
+#include "core/ledger/range.h"
+#include "core/ledger/record.h"
+#include "core/ledger/rows_coding.h"
 #include "core/model/learner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

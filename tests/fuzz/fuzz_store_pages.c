@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/store/lmdb/store.h"
-#include "core/store/pages/pages.h"
+#include "core/store/pages.h"
+#include "core/store/store.h"
 
 enum { PAGE = 4096, STORE_MOST = 1 << 20, CHANGE = 8, CHANGES_MOST = 256 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds calibrations to 1e-9 against a slow computation of the definitions in core/bayes/book/calibration.h.
+"""Holds calibrations to 1e-9 against a slow computation of the definitions in core/bayes/calibration.h.
 
     calibration.py DRIVER [SEED]
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/book/calibration.h"
+#include "core/bayes/calibration.h"
 
 enum { LABELS_MOST = 50, DOCUMENTS_MOST = 5000 };
 

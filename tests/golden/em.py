@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds EM over documents without a label, and the counts that follow, to 1e-9 against a slow computation of the
-formulas in core/bayes/expected/em.h, with words in groups and with numbers.
+formulas in core/bayes/em.h, with words in groups and with numbers.
 
     em.py DRIVER [SEED]
 

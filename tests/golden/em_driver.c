@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/bayes/expected/expected.h"
+#include "core/bayes/expected.h"
 
 enum {
     LABELS_MOST = 10,

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/book/scorer.h"
+#include "core/bayes/scorer.h"
 #include "core/counts/pairs.h"
 #include "core/stack/blend.h"
 #include "core/stack/stack.h"

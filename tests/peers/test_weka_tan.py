@@ -69,7 +69,7 @@ def compare(peers, data, has_ties=False):
 
 
 def cut(data):
-    """The data with bins in the place of numbers (core/bayes/attribute/bins.h), each bin a value."""
+    """The data with bins in the place of numbers (core/bayes/bins.h), each bin a value."""
     declared, columns = list(data.attributes), {}
     for n in data.inputs():
         if data.attributes[n][1] is not None:

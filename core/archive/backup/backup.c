@@ -8,7 +8,7 @@
 #include "core/archive/backup/format.h"
 #include "core/base/clock.h"
 #include "core/model/live/state.h"
-#include "core/store/lmdb/lease.h"
+#include "core/store/lease.h"
 
 enum {
     PIECE_BYTES = 256 * 1024, /* read in about a millisecond, for which the writer may wait */

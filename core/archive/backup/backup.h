@@ -6,7 +6,7 @@
  *
  * The state is a snapshot of LMDB. While it lasts, LMDB does not reuse the snapshot's pages, so the
  * file grows by about what is written meanwhile. After the backup it reuses them. A backup that
- * exceeds its time loses its snapshot (core/store/lmdb/lease.h), which bounds the growth.
+ * exceeds its time loses its snapshot (core/store/lease.h), which bounds the growth.
  *
  * Threads: a backup belongs to one thread at a time, which may be another one from call to call.
  */

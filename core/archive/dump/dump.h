@@ -11,7 +11,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/key.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/settings.h"
 
 /* A dump as a sequence of records; the server writes them as NDJSON. Order: header, words (runs in
  * row order), documents (oldest first), totals. Row and label numbers are those of the dump, not of

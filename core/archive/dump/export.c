@@ -21,15 +21,15 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/pack.h"
-#include "core/ledger/coding/features_coding.h"
-#include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/ledger_features.h"
-#include "core/ledger/entries/record.h"
+#include "core/ledger/features_coding.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/ledger_features.h"
+#include "core/ledger/record.h"
+#include "core/ledger/rows_coding.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/state.h"
 #include "core/model/registry.h"
-#include "core/store/lmdb/lease.h"
+#include "core/store/lease.h"
 
 /* A current document: the number of its entry, and of the entry that learned it first. */
 struct arrival {

@@ -14,7 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/pack.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/quarantine_entries.h"
+#include "core/ledger/quarantine_entries.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"

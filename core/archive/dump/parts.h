@@ -4,7 +4,7 @@
  * part through the stream (core/model/live/relayed.h), between changes of others. All nodes keep
  * the parts in their stores, so that a node that restarts continues with the next one and a backup
  * contains them. They make the import when the final request comes. Its position gives the numbers
- * of the import's entries (core/ledger/entries/record.h). So the entries have the same numbers on
+ * of the import's entries (core/ledger/record.h). So the entries have the same numbers on
  * all nodes, however often a node had to begin again.
  *
  * A sender that fails gives its import up. If it cannot, all nodes drop the parts when another
@@ -25,7 +25,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 
 struct nb_engine;
 struct nb_relayed_change;

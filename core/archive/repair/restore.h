@@ -7,7 +7,7 @@
 #define NB_CORE_ARCHIVE_REPAIR_RESTORE_H
 
 #include "core/base/error.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 
 enum { NB_FOLDER_PATH = 4096, NB_FOLDER_NAME = 32 };
 

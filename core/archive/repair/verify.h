@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/archive/repair/repair.h"
-#include "core/ledger/entries/survey.h"
+#include "core/ledger/survey.h"
 
 struct nb_engine;
 

@@ -10,8 +10,8 @@
 #include "core/jobs/cluster/gather.h"
 #include "core/jobs/merge/merge.h"
 #include "core/jobs/mixture/mixture.h"
-#include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/ledger_features.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/ledger_features.h"
 #include "core/model/live/state.h"
 #include "core/model/registry.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/buffer.h"
 #include "core/jobs/generate/draw_values.h"
 #include "core/jobs/generate/label_walk.h"
-#include "core/ledger/entries/ledger_features.h"
+#include "core/ledger/ledger_features.h"
 #include "core/model/live/state.h"
 
 /* ---- a document drawn: values --------------------------------------------------------------- */

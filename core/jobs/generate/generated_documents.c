@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/ledger/coding/bag_coding.h"
-#include "core/ledger/coding/rows_coding.h"
-#include "core/ledger/entries/ledger_features.h"
-#include "core/ledger/entries/ledger_steps.h"
+#include "core/ledger/bag_coding.h"
+#include "core/ledger/ledger_features.h"
+#include "core/ledger/ledger_steps.h"
+#include "core/ledger/rows_coding.h"
 #include "core/model/registry.h"
 
 /* STEP: documents that are read in one snapshot. */

@@ -6,8 +6,8 @@
 #ifndef NB_CORE_JOBS_GENERATE_LABEL_WALK_H
 #define NB_CORE_JOBS_GENERATE_LABEL_WALK_H
 
-#include "core/bayes/attribute/attribute_law.h"
-#include "core/bayes/book/explain.h"
+#include "core/bayes/attribute_law.h"
+#include "core/bayes/explain.h"
 #include "core/model/live/live.h"
 
 struct nb_label_walk {

@@ -6,7 +6,7 @@
 
 #include "core/base/string.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
 

@@ -7,7 +7,7 @@
 #define NB_CORE_JOBS_HISTORY_HISTORY_LISTING_H
 
 #include "core/engine/engine.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/writer/remember.h"
 
 /* Writes pending verdicts at once, before a history is read. Any thread. */

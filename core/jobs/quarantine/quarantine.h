@@ -12,7 +12,7 @@
 #define NB_CORE_JOBS_QUARANTINE_QUARANTINE_H
 
 #include "core/engine/engine.h"
-#include "core/ledger/entries/quarantine_entries.h"
+#include "core/ledger/quarantine_entries.h"
 
 /* Conditions for changes; everything is borrowed. A change matches if it meets all of them. */
 struct nb_quarantine_options {

@@ -8,7 +8,7 @@
 
 #include "core/base/array.h"
 #include "core/jobs/quarantine/quarantine.h"
-#include "core/ledger/entries/quarantine_entries.h"
+#include "core/ledger/quarantine_entries.h"
 #include "core/model/learner.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"

@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/engine/left_out.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/registry.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/jobs/undo/undo_find.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/live.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"

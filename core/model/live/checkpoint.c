@@ -9,8 +9,8 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 #include "core/base/pack.h"
-#include "core/ledger/entries/ledger.h"
-#include "core/ledger/entries/range.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/range.h"
 #include "core/model/live/model_transaction.h"
 #include "core/stack/weights.h"
 

@@ -8,9 +8,9 @@
 #include "core/base/label.h"
 #include "core/base/pack.h"
 #include "core/counts/pairs.h"
-#include "core/ledger/entries/current_entries.h"
-#include "core/ledger/entries/near_duplicate_list.h"
-#include "core/ledger/entries/range.h"
+#include "core/ledger/current_entries.h"
+#include "core/ledger/near_duplicate_list.h"
+#include "core/ledger/range.h"
 #include "core/model/drift.h"
 
 /* ---- settings as published ------------------------------------------------------------------- */

@@ -18,11 +18,11 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
-#include "core/bayes/book/scorer.h"
-#include "core/bayes/expected/expected.h"
-#include "core/bayes/settings/settings.h"
+#include "core/bayes/expected.h"
+#include "core/bayes/scorer.h"
+#include "core/bayes/settings.h"
 #include "core/counts/model.h"
-#include "core/ledger/entries/record.h"
+#include "core/ledger/record.h"
 #include "core/stack/stack_fit.h"
 #include "tokenizer/bag/tokenizing.h"
 
@@ -144,12 +144,11 @@ struct nb_live {
     uint32_t labels_stored; /* the writer's: labels with a record in the store */
     /* Owned; statistics of the verdicts (core/model/drift.h); NULL: no verdict yet. */
     struct nb_drift *_Atomic drift;
-    struct nb_near_duplicate_list
-        *near_duplicate_list; /* owned; the writer's; NULL: not made yet
-                                 (core/ledger/entries/near_duplicate_list.h) */
+    struct nb_near_duplicate_list *near_duplicate_list; /* owned; the writer's; NULL: not made yet
+                                                           (core/ledger/near_duplicate_list.h) */
     /* Bytes of `near_duplicate_list`, `current`, `fit` and `pass`, for any thread. */
     atomic_size_t writers_bytes;
-    /* Owned; the writer's; NULL: not made yet (core/ledger/entries/current_entries.h). */
+    /* Owned; the writer's; NULL: not made yet (core/ledger/current_entries.h). */
     struct nb_current_entries *current;
     struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */

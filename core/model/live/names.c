@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
-#include "core/ledger/entries/change.h"
+#include "core/ledger/change.h"
 
 enum { LABEL_MOST = 64, ID_MOST = 256 };
 

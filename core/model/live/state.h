@@ -9,8 +9,8 @@
 #ifndef NB_CORE_MODEL_LIVE_STATE_H
 #define NB_CORE_MODEL_LIVE_STATE_H
 
-#include "core/ledger/coding/features_coding.h"
-#include "core/ledger/entries/record.h"
+#include "core/ledger/features_coding.h"
+#include "core/ledger/record.h"
 #include "core/model/live/engine_settings.h"
 #include "core/model/live/live.h"
 #include "core/model/live/relayed.h"

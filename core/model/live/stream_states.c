@@ -19,7 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/key.h"
 #include "core/base/pack.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/names.h"
 #include "core/model/live/state.h"
 

@@ -17,7 +17,7 @@
 
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 
 /* A kind and a name; the name has passed nb_check_model_name. */
 struct nb_named_key {

@@ -19,7 +19,7 @@
 #include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
-#include "core/store/lmdb/store_private.h"
+#include "core/store/store_private.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

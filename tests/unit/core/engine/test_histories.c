@@ -21,7 +21,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/jobs/merge/merge.h"
 #include "core/model/refit.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 #include "tests/unit/core/engine/expected.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"

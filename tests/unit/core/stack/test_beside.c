@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/bayes/book/scorer.h"
+#include "core/bayes/scorer.h"
 #include "core/stack/blend.h"
 
 #define ck_assert_close(got, want)                                                                 \

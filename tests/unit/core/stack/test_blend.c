@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/bayes/book/scorer.h"
+#include "core/bayes/scorer.h"
 #include "core/stack/blend.h"
 #include "core/stack/stack_private.h"
 

@@ -9,9 +9,9 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/model_transaction.h"
-#include "core/store/lmdb/store_private.h"
+#include "core/store/store_private.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

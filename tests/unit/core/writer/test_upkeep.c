@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/state.h"
-#include "core/store/lmdb/store_private.h"
+#include "core/store/store_private.h"
 #include "tests/unit/folder.h"
 
 enum { WAITS = 3000 }; /* of 10 ms each, at most */

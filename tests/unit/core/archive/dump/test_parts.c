@@ -10,7 +10,7 @@
 
 #include "core/archive/copy/copy.h"
 #include "core/engine/engine.h"
-#include "core/ledger/entries/ledger.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"

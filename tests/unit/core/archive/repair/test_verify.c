@@ -10,7 +10,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
-#include "core/store/lmdb/store.h"
+#include "core/store/store.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

@@ -11,7 +11,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
 #include "core/jobs/quarantine/quarantine.h"
-#include "core/ledger/entries/quarantine_entries.h"
+#include "core/ledger/quarantine_entries.h"
 #include "tests/unit/folder.h"
 
 enum { MODEL = 1 }; /* the number of the first model of a store */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/store/page.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Offsets in the head of a page (PAGES_AT: of an overflow page), and in a node. */
+enum { KIND_AT = 10, LOWER_AT = 12, UPPER_AT = 14, PAGES_AT = 12 };
+enum { NODE_FLAGS_AT = 4, NODE_KEY_SIZE_AT = 6, NODE_HEADER = 8 };
+
+static unsigned u16(const unsigned char *bytes)
+{
+    uint16_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint32_t u32(const unsigned char *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint64_t u64(const unsigned char *bytes)
+{
+    uint64_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+unsigned nb_page_kind(const unsigned char *page)
+{
+    return u16(page + KIND_AT);
+}
+
+unsigned nb_page_count(const unsigned char *page)
+{
+    return (u16(page + LOWER_AT) - NB_PAGE_HEADER) / 2;
+}
+
+/* Returns the size of a node's value, or the lower 32 bits of its child's page number. Both are
+ * stored as two halves of 16 bits. */
+static uint32_t node_number(const unsigned char *node)
+{
+    return u16(node) | (uint32_t)u16(node + 2) << 16;
+}
+
+struct nb_node nb_page_node(const unsigned char *page, unsigned i)
+{
+    const unsigned char *at = page + u16(page + NB_PAGE_HEADER + 2 * (size_t)i);
+    struct nb_node node = {.key = {(const char *)at + NODE_HEADER, u16(at + NODE_KEY_SIZE_AT)}};
+    const unsigned char *value = at + NODE_HEADER + node.key.length;
+    if (nb_page_kind(page) == NB_PAGE_BRANCH) {
+        node.child = node_number(at) | (uint64_t)u16(at + NODE_FLAGS_AT) << 32;
+        return node;
+    }
+    node.flags = u16(at + NODE_FLAGS_AT);
+    node.size = node_number(at);
+    if ((node.flags & NB_NODE_BIG) != 0)
+        node.overflow = u64(value);
+    else
+        node.value = value;
+    return node;
+}
+
+/* Returns the bytes of the node at `at`, rounded up to an even number as in LMDB; 0 if the node
+ * reaches past the page. */
+static uint32_t node_bytes(const unsigned char *page, uint32_t page_size, unsigned at, bool leaf)
+{
+    uint64_t size = NODE_HEADER + u16(page + at + NODE_KEY_SIZE_AT);
+    if (leaf)
+        size += (u16(page + at + NODE_FLAGS_AT) & NB_NODE_BIG) != 0 ? sizeof(uint64_t)
+                                                                    : node_number(page + at);
+    size = (size + 1) & ~(uint64_t)1;
+    return size <= page_size - at ? (uint32_t)size : 0;
+}
+
+/* Whether the nodes lie side by side from `upper` to the end of the page, without overlaps, and
+ * each is listed once. */
+static bool nodes_fill(const unsigned char *page, uint32_t page_size, unsigned upper, bool leaf)
+{
+    uint16_t bytes_at[NB_PAGE_MOST / 2];
+    unsigned count = nb_page_count(page);
+    memset(bytes_at + upper / 2, 0, page_size - upper);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned at = u16(page + NB_PAGE_HEADER + 2 * (size_t)i);
+        if (at < upper || at % 2 != 0 || at > page_size - NODE_HEADER)
+            return false;
+        bytes_at[at / 2] = (uint16_t)node_bytes(page, page_size, at, leaf);
+    }
+    for (; upper < page_size && count > 0 && bytes_at[upper / 2] != 0; count--)
+        upper += bytes_at[upper / 2];
+    return upper == page_size && count == 0;
+}
+
+static bool keys_fit(const unsigned char *page)
+{
+    unsigned count = nb_page_count(page);
+    for (unsigned i = 0; i < count; i++)
+        if (nb_page_node(page, i).key.length > NB_PAGE_KEY_MOST)
+            return false;
+    return true;
+}
+
+const char *nb_page_check(const unsigned char *page, uint32_t page_size, uint64_t number,
+                          unsigned kind)
+{
+    unsigned lower = u16(page + LOWER_AT);
+    unsigned upper = u16(page + UPPER_AT);
+    assert(page_size >= NB_PAGE_LEAST && page_size <= NB_PAGE_MOST);
+    assert(kind == NB_PAGE_BRANCH || kind == NB_PAGE_LEAF);
+    if (u64(page) != number)
+        return "it has another page's number";
+    if (nb_page_kind(page) != kind)
+        return kind == NB_PAGE_LEAF ? "it should be a leaf" : "it should be a branch";
+    if (lower < NB_PAGE_HEADER || lower % 2 != 0 || upper % 2 != 0 || lower > upper ||
+        upper > page_size)
+        return "its bounds are impossible";
+    if (!nodes_fill(page, page_size, upper, kind == NB_PAGE_LEAF))
+        return "its nodes do not fill it";
+    if (!keys_fit(page))
+        return "a key is too long";
+    return NULL;
+}
+
+const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size, uint64_t number,
+                                   uint32_t size, uint32_t *pages)
+{
+    *pages = u32(head + PAGES_AT);
+    if (u64(head) != number)
+        return "it has another page's number";
+    if (nb_page_kind(head) != NB_PAGE_OVERFLOW)
+        return "it should hold a large value";
+    if ((uint64_t)*pages * page_size < (uint64_t)size + NB_PAGE_HEADER)
+        return "it is too short for its value";
+    return NULL;
+}
+
+enum { MAGIC = (int)0xBEEFC0DE, VERSION = 1 };
+
+/* LMDB stores its own structs; these structs have the same layout on 64-bit machines. */
+static_assert(sizeof(struct nb_tree_record) == 48, "layout of LMDB's MDB_db");
+static_assert(sizeof(struct nb_meta) == 136, "layout of LMDB's MDB_meta");
+
+static int damaged(const char *path, int page, const char *what, struct nb_error *error)
+{
+    return nb_error_set(error, NB_CORRUPT, "%s is damaged: page %d %s; restore a backup", path,
+                        page, what);
+}
+
+static int read_fully(int file, const char *path, void *bytes, size_t length, off_t at,
+                      struct nb_error *error)
+{
+    ssize_t got = pread(file, bytes, length, at);
+    if (got < 0)
+        return nb_error_errno(error, errno, path);
+    if (got == 0 && at == 0)
+        return NB_NOT_FOUND;
+    if ((size_t)got != length)
+        return nb_error_set(error, NB_CORRUPT,
+                            "%s is damaged: it ends within its first pages; restore a "
+                            "backup",
+                            path);
+    return 0;
+}
+
+/* Reads meta page `page`, which begins at byte `at`. */
+static int read_one(int file, const char *path, int page, off_t at, struct nb_meta *meta,
+                    struct nb_error *error)
+{
+    unsigned char bytes[NB_PAGE_HEADER + sizeof *meta];
+    uint64_t number;
+    int rc = read_fully(file, path, bytes, sizeof bytes, at, error);
+    if (rc != 0)
+        return rc;
+    memcpy(&number, bytes, sizeof number);
+    memcpy(meta, bytes + NB_PAGE_HEADER, sizeof *meta);
+    if (number != (uint64_t)page || nb_page_kind(bytes) != NB_PAGE_META ||
+        meta->magic != (uint32_t)MAGIC)
+        return damaged(path, page, "is not the head of a store", error);
+    if (meta->version != VERSION)
+        return nb_error_set(error, NB_VERSION,
+                            "%s was written by another version of LMDB (format %u, this is %d), or "
+                            "it is damaged",
+                            path, meta->version, VERSION);
+    uint32_t size = meta->free.pad;
+    if (size < NB_PAGE_LEAST || size > NB_PAGE_MOST || (size & (size - 1)) != 0)
+        return damaged(path, page, "names an impossible page size", error);
+    return 0;
+}
+
+/* Checks the transaction numbers: transaction n writes page n % 2, and the other page has the
+ * transaction before it. */
+static int check_numbers(const char *path, const struct nb_meta metas[2], int newest,
+                         struct nb_error *error)
+{
+    for (int page = 0; page < 2; page++)
+        if (metas[page].transaction != 0 && (int)(metas[page].transaction & 1) != page)
+            return damaged(path, page, "has an impossible transaction number", error);
+    if (metas[newest].transaction - metas[!newest].transaction > 1)
+        return damaged(path, newest, "and the other head do not belong together", error);
+    return 0;
+}
+
+int nb_meta_read(int file, const char *path, struct nb_meta metas[2], int *newest,
+                 struct nb_error *error)
+{
+    int rc = read_one(file, path, 0, 0, &metas[0], error);
+    if (rc == 0)
+        rc = read_one(file, path, 1, metas[0].free.pad, &metas[1], error);
+    if (rc != 0)
+        return rc;
+    if (metas[0].free.pad != metas[1].free.pad)
+        return damaged(path, 1, "names another page size than page 0", error);
+    *newest = metas[0].transaction < metas[1].transaction;
+    return check_numbers(path, metas, *newest, error);
+}
+
+int nb_meta_write(int file, const char *path, int page, const struct nb_meta *meta,
+                  struct nb_error *error)
+{
+    off_t at = (off_t)page * meta->free.pad + NB_PAGE_HEADER;
+    ssize_t written = pwrite(file, meta, sizeof *meta, at);
+    if (written >= 0 && written != (ssize_t)sizeof *meta)
+        errno = EIO;
+    if (written != (ssize_t)sizeof *meta || fdatasync(file) != 0)
+        return nb_error_errno(error, errno, path);
+    return 0;
+}
+
+int nb_meta_put_back(int file, const char *path, uint32_t page_size, uint64_t committed,
+                     struct nb_error *error)
+{
+    struct nb_meta meta;
+    int page = (int)(committed & 1);
+    /* The other page is not read, because it may be half written. */
+    int rc = read_one(file, path, page, (off_t)page * page_size, &meta, error);
+    if (rc != 0)
+        return rc;
+    if (meta.transaction != committed || meta.free.pad != page_size)
+        return damaged(path, page, "has lost the last transaction", error);
+    meta.transaction = committed > 0 ? committed - 1 : 0;
+    return nb_meta_write(file, path, !page, &meta, error);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One page of an LMDB data file (data version 1) as bytes: its head and its nodes, checked before
+ * they are used; and the two meta pages. Any thread; functions on pages write nothing.
+ *
+ * A page of a tree begins with its number (8 bytes), 2 unused bytes, its kind (2), the ends of its
+ * list of nodes (lower, 2) and of its free space (upper, 2). The list has an offset (2 bytes) for
+ * each node, in the order of the keys. Nodes fill the page from `upper` to its end: 8 bytes of
+ * head, the key, and in a leaf the value or the number of the overflow page that has it.
+ */
+#ifndef NB_CORE_STORE_PAGE_H
+#define NB_CORE_STORE_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+enum {
+    NB_PAGE_BRANCH = 0x01,
+    NB_PAGE_LEAF = 0x02,
+    NB_PAGE_OVERFLOW = 0x04,
+    NB_PAGE_META = 0x08,
+};
+
+enum {
+    NB_PAGE_HEADER = 16, /* bytes before the list of nodes, or before an overflow page's value */
+    NB_PAGE_LEAST = 4096,
+    NB_PAGE_MOST = 32768,
+    NB_PAGE_KEY_MOST = 511,
+};
+
+enum {
+    NB_NODE_BIG = 0x01,  /* the value lies in overflow pages */
+    NB_NODE_TREE = 0x02, /* the value is the record of a named tree */
+};
+
+struct nb_node {
+    struct nb_string key;
+    uint64_t child;             /* in a branch: number of the page below */
+    unsigned flags;             /* in a leaf: NB_NODE_... */
+    uint32_t size;              /* in a leaf: bytes of the value */
+    const unsigned char *value; /* in a leaf, unless NB_NODE_BIG is set */
+    uint64_t overflow;          /* in a leaf, if NB_NODE_BIG is set: first page of the value */
+};
+
+/* Checks head and nodes of the `page_size` bytes at `page`, which should be page `number` of kind
+ * NB_PAGE_BRANCH or NB_PAGE_LEAF: afterwards nb_page_count and nb_page_node are safe. Returns NULL,
+ * or a description of the fault. */
+const char *nb_page_check(const unsigned char *page, uint32_t page_size, uint64_t number,
+                          unsigned kind);
+
+unsigned nb_page_kind(const unsigned char *page);
+/* The number of nodes, and node `i` (below nb_page_count), of a page that nb_page_check has
+ * accepted. */
+unsigned nb_page_count(const unsigned char *page);
+struct nb_node nb_page_node(const unsigned char *page, unsigned i);
+
+/* Checks the head of the first overflow page of a value: the NB_PAGE_HEADER bytes at `head`. Sets
+ * *pages to the number of consecutive pages, which must have room for a value of `size` bytes.
+ * Returns as nb_page_check. */
+const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size, uint64_t number,
+                                   uint32_t size, uint32_t *pages);
+
+/* The two meta pages of an LMDB data file (data version 1, as LMDB 0.9 writes it). A meta page has
+ * the roots of a transaction's trees. Transaction n writes page n % 2; LMDB opens the page with the
+ * greater transaction number. The functions use pread and pwrite, never a map. Any thread, one at a
+ * time for a file. */
+#define NB_NO_PAGE UINT64_MAX /* the root of an empty tree */
+
+/* LMDB's record of a tree, as stored in a meta page and in the main tree. */
+struct nb_tree_record {
+    uint32_t pad; /* in the record of the free list: the page size in bytes */
+    uint16_t flags;
+    uint16_t depth;
+    uint64_t branch_pages;
+    uint64_t leaf_pages;
+    uint64_t overflow_pages;
+    uint64_t entries;
+    uint64_t root;
+};
+
+struct nb_meta {
+    uint32_t magic;
+    uint32_t version;
+    uint64_t address;
+    uint64_t map_size;
+    struct nb_tree_record free; /* the free list: pages that each transaction has freed */
+    struct nb_tree_record main; /* the main tree: records of the named trees */
+    uint64_t last_page;
+    uint64_t transaction;
+};
+
+/* Reads both meta pages of the open file, and sets *newest to the index of the last transaction's.
+ * NB_NOT_FOUND (without a text): the file is empty. NB_CORRUPT: a meta page is damaged. NB_VERSION:
+ * another format of LMDB. NB_IO. `path` is for errors. */
+int nb_meta_read(int file, const char *path, struct nb_meta metas[2], int *newest,
+                 struct nb_error *error);
+
+/* Writes meta page `page` (0 or 1) and syncs. NB_IO and others of nb_error_errno: writing failed.
+ */
+int nb_meta_write(int file, const char *path, int page, const struct nb_meta *meta,
+                  struct nb_error *error);
+
+/* Makes sure that LMDB opens transaction `committed`, even if a later one has begun to write its
+ * meta page: checks that the meta page of `committed` is intact, overwrites the other one with a
+ * copy that has a lower number, and syncs. NB_CORRUPT: the meta page of `committed` is not there.
+ * NB_IO and others of nb_error_errno: writing failed; call again later. */
+int nb_meta_put_back(int file, const char *path, uint32_t page_size, uint64_t committed,
+                     struct nb_error *error);
+
+#endif
