@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen.h"

@@ -13,7 +13,7 @@
 
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
 #include "core/nodes/queue.h"

@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/configure.h"
 #include "server/http/access/token_file.h"

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/base/decimal.h"
 #include "core/base/key.h"
+#include "core/base/number.h"
 #include "core/base/string.h"
 
 /* Raised whenever the same bytes would give other features; stored with every model. */
@@ -80,7 +80,7 @@ static inline uint64_t nb_feature_value_id(unsigned part, uint64_t hash)
            (hash & NB_PART_HASH);
 }
 
-/* The id of a value that is a number (core/base/decimal.h). */
+/* The id of a value that is a number (core/base/number.h). */
 static inline uint64_t nb_feature_number_id(unsigned part, uint64_t number)
 {
     return nb_feature_value_id(part, number) | NB_PART_IS_NUMBER;
@@ -125,7 +125,7 @@ enum nb_field_kind {
     NB_FIELD_KIND_TEXT,     /* running text: its words are the features */
     NB_FIELD_KIND_CATEGORY, /* a value that is one feature as a whole */
     NB_FIELD_KIND_SET,      /* any number of such values in one document */
-    NB_FIELD_KIND_NUMBER    /* a number (decimal.h); no field of a mail is of this kind */
+    NB_FIELD_KIND_NUMBER    /* a number (number.h); no field of a mail is of this kind */
 };
 
 /* The names of the kinds in settings, by number, with NULL behind the last: never rename one. */

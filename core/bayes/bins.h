@@ -16,7 +16,7 @@
 #ifndef NB_CORE_BAYES_BINS_H
 #define NB_CORE_BAYES_BINS_H
 
-#include "core/base/decimal.h"
+#include "core/base/number.h"
 #include "core/bayes/estimate.h"
 #include "core/counts/counts.h"
 

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 
 /* The map of one label. */
 struct nb_calibrator {

@@ -39,10 +39,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/decimal.h"
+#include "core/base/number.h"
 
 /* Count, mean and variance of numbers that may weigh less than one each, unlike those of struct
- * nb_moments (core/base/decimal.h), which are exact. Pure functions; any thread. */
+ * nb_moments (core/base/number.h), which are exact. Pure functions; any thread. */
 struct nb_normal {
     double count, mean, variance; /* count: the sum of the weights */
     uint64_t documents;           /* how many numbers there are, regardless of weight */

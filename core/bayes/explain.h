@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "core/bayes/scorer.h"
-#include "core/bayes/scores.h"
 
 /* What one feature adds to ln(P(best)/P(second)). A mail has thousands of them. */
 struct nb_evidence {
@@ -74,7 +73,7 @@ bool nb_word_law_count(struct nb_scorer *scorer, const struct nb_model *model, u
 struct nb_attribute_scores;
 
 /* Sets *attributes to the estimates of attributes under the current counts, for
- * core/bayes/attribute_law.h, and *place to the label's place there. Returns 0,
+ * core/bayes/attribute_scores.h, and *place to the label's place there. Returns 0,
  * NB_CONFLICT (the label has no documents) or NB_NO_MEMORY.
  */
 int nb_label_attributes(struct nb_scorer *scorer, const struct nb_model *model, uint32_t label,

@@ -81,7 +81,7 @@ static inline bool nb_score_view_uses(const struct nb_scorer *s, const struct nb
     return !view->skips || nb_word_rank_is_behind(occurrences, id, &view->skipped);
 }
 
-/* Whether core/bayes/two_labels.h applies to a model under these settings. */
+/* Whether the fast path for two labels applies to a model under these settings. */
 static inline bool nb_scorer_has_two_labels(const struct nb_scorer *s, const struct nb_model *model)
 {
     return s->view.size == 2 && nb_model_label_count(model) == 2 && !s->has_factors &&

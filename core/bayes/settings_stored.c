@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/bayes/settings_private.h"
 
 /* In the store only: the version of the tokenizer that made the counts. */

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "core/base/attribute.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 
 /* Numbers given to labels by name, in the order of the names: a prior's weights, or smoothings.
  * Pure functions; any thread. */

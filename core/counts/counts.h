@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-#include "core/base/cache_line.h"
+#include "core/base/array.h"
 #include "core/counts/model_private.h"
 
 /* Whether the feature is in the vocabulary: some label has it. */

@@ -7,11 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/base/cache_line.h"
+#include "core/base/array.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
 #include "core/counts/cells.h"
-#include "core/counts/wides.h"
 
 /* The highest load, in percent of places. With fifteen places in a bucket, about one row in
  * fourteen then lies outside its home bucket. */

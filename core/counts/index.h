@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/cache_line.h"
+#include "core/base/array.h"
 
 /* The thread sanitizer sees only atomic accesses that the compiler generates, not SSE2 loads. */
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)

@@ -12,7 +12,7 @@
  * Rows are numbered in the order of first sight and never renumbered. A row can be dropped when no
  * document has its feature any more: it loses its id, and the next new feature takes the row. A
  * row takes 10 bytes: its id, and 16 bits for cells (label, occurrences n, documents d) with small
- * counts. Larger cells of up to two labels take 64 bits beside the row (core/counts/wides.h). Rows
+ * counts. Larger cells of up to two labels take 64 bits beside the row (core/counts/cells.h). Rows
  * with three or more labels, or with very large counts, have their cells elsewhere
  * (core/counts/cells.h), so that with a thousand labels only counts above zero take memory. An
  * index of cache-line buckets finds rows by id.
@@ -25,9 +25,9 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "core/base/decimal.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
+#include "core/base/number.h"
 #include "core/counts/cells.h"
 
 struct nb_model;

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "core/base/cache_line.h"
+#include "core/base/array.h"
 #include "core/counts/count_four.h"
 #include "core/counts/counts.h"
 #include "core/counts/model_private.h"

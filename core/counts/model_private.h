@@ -8,10 +8,10 @@
 
 #include <pthread.h>
 
+#include "core/counts/cells.h"
 #include "core/counts/index.h"
 #include "core/counts/model.h"
 #include "core/counts/pairs.h"
-#include "core/counts/wides.h"
 
 struct nb_label {
     struct nb_label *retired; /* the next retired label */
@@ -152,7 +152,7 @@ void nb_model_retire(struct nb_model *model, struct nb_label *label);
 
 void nb_label_free(struct nb_label *label);
 
-/* Loads of fewer rows do not start a thread that fills the index (model_append.c). */
+/* Loads of fewer rows do not start a thread that fills the index (model_rows.c). */
 enum { NB_INDEXING_LEAST = 1 << 18 };
 
 #endif

@@ -12,8 +12,7 @@
 #include "core/base/array.h"
 #include "core/counts/counts.h"
 #include "core/ledger/bag_coding.h"
-#include "core/ledger/ledger_steps.h"
-#include "core/ledger/rows_coding.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/state.h"
 
 enum { SLICE_DOCUMENTS = 500 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/em/em_guard.h"
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buffer.h"
 #include "core/base/label.h"
-#include "core/base/pack.h"
 #include "core/engine/engine.h"
 #include "core/engine/left_out.h"
 #include "core/model/learner.h"

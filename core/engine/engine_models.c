@@ -14,7 +14,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/ledger/ledger_pairs.h"
+#include "core/ledger/ledger.h"
 #include "core/model/drift.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"

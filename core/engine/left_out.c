@@ -5,8 +5,8 @@
 
 #include "core/base/array.h"
 #include "core/engine/writer.h"
-#include "core/ledger/current_entries.h"
-#include "core/ledger/ledger_steps.h"
+#include "core/ledger/document_lists.h"
+#include "core/ledger/ledger.h"
 #include "core/model/learner.h"
 #include "core/model/live/state.h"
 #include "core/model/order.h"

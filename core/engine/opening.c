@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
+#include "core/base/system.h"
 #include "core/em/unlabelled.h"
 #include "core/engine/writer.h"
 #include "core/ledger/ledger.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"

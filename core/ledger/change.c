@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "core/base/array.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 
 enum {
     FLAG_TRUNCATED = 1,

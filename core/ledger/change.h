@@ -9,7 +9,7 @@
  * numbers rows and labels in the order of its changes.
  *
  * Stored form. "varint" is LEB128, 7 bits a byte, lowest first; "string" is a varint with the
- * length, then the bytes (core/base/pack.h). Every entry begins with
+ * length, then the bytes (core/base/buffer.h). Every entry begins with
  *
  *     1 byte   format, at most NB_CHANGE_FORMAT
  *     1 byte   kind, enum nb_change_kind
@@ -63,7 +63,6 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/ledger/bag_coding.h"
-#include "core/ledger/rows_coding.h"
 
 /* Raised when the stored form changes. Changes that are reviewed are written in format 3, others
  * with `new_rows` in format 2, all others in format 1, as before. */

@@ -6,7 +6,7 @@
  * Stored form: one byte with the form, then
  *
  *     0   the ids, 8 bytes each, little-endian
- *     1   for each feature one byte, its field, and a string, its text (core/base/pack.h)
+ *     1   for each feature one byte, its field, and a string, its text (core/base/buffer.h)
  *     2   a varint, the number of bytes that follow the first byte in form 1; then these bytes,
  *         compressed by zstd
  *     3   the same, but in the code below (struct nb_text_code): most entries. At most 32 KB

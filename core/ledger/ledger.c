@@ -4,8 +4,118 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "core/base/pack.h"
-#include "core/ledger/ledger_put.h"
+#include "core/base/buffer.h"
+#include "core/ledger/bag_coding.h"
+
+/* Puts a key that may not be the greatest: if several streams share a store, the numbers of one
+ * stream are below those of another. */
+static int put_among(const struct nb_view *view, const struct nb_store_key *key,
+                     struct nb_string piece, struct nb_error *error)
+{
+    struct nb_string there;
+    int rc = nb_store_get(view, NB_TABLE_LEDGER, nb_store_key_string(key), &there, error);
+    if (rc == 0 || rc == NB_CORRUPT)
+        return nb_error_set(error, NB_EXISTS, "the ledger has an entry of this number already");
+    return rc == NB_NOT_FOUND
+               ? nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(key), piece, error)
+               : rc;
+}
+
+/* The last piece is shorter than NB_PIECE_BYTES, possibly empty, which marks the end of the entry.
+ */
+int nb_ledger_put_pieces(const struct nb_view *view, uint64_t number, const struct nb_buffer *bytes,
+                         bool append, struct nb_error *error)
+{
+    size_t pieces = bytes->length / NB_PIECE_BYTES + 1;
+    int rc = pieces > NB_PIECES_MOST
+                 ? nb_error_set(error, NB_TOO_LARGE, "the document has too many features")
+                 : 0;
+    assert(number != 0);
+    for (size_t i = 0; rc == 0 && i < pieces; i++) {
+        size_t at = i * NB_PIECE_BYTES;
+        size_t length = i + 1 < pieces ? NB_PIECE_BYTES : bytes->length - at;
+        struct nb_store_key key = nb_store_key_entry(number, (uint16_t)i);
+        struct nb_string piece = {bytes->bytes + at, length};
+        rc = append
+                 ? nb_store_append(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error)
+                 : nb_store_put(view, NB_TABLE_LEDGER, nb_store_key_string(&key), piece, error);
+        if (append && rc == NB_EXISTS)
+            rc = put_among(view, &key, piece, error);
+    }
+    return rc;
+}
+
+int nb_ledger_delete_pieces(const struct nb_view *view, uint64_t number, struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_entry(number, 0);
+    size_t deleted;
+    return nb_store_clear(view, NB_TABLE_LEDGER, nb_store_key_number_part(&key), NB_PIECES_MOST,
+                          &deleted, error);
+}
+
+int nb_ledger_put_number(const struct nb_view *view, enum nb_table table,
+                         const struct nb_store_key *key, uint64_t number, struct nb_error *error)
+{
+    unsigned char bytes[10];
+    size_t length = 0;
+    for (; number >= 0x80; number >>= 7)
+        bytes[length++] = (unsigned char)(number | 0x80);
+    bytes[length++] = (unsigned char)number;
+    return nb_store_put(view, table, nb_store_key_string(key),
+                        (struct nb_string){(const char *)bytes, length}, error);
+}
+
+int nb_ledger_put_entry_row(const struct nb_view *view, uint32_t model, uint64_t number, char flags,
+                            struct nb_error *error)
+{
+    struct nb_store_key key = nb_store_key_sequence(model, number);
+    return nb_store_put(view, NB_TABLE_ENTRIES, nb_store_key_string(&key),
+                        (struct nb_string){&flags, 1}, error);
+}
+
+bool nb_ledger_begins_run(const struct nb_rows *rows, size_t i)
+{
+    return i == 0 || rows->counts[i].row != rows->counts[i - 1].row + 1;
+}
+
+int nb_ledger_put_words(const struct nb_view *view, uint64_t number, const struct nb_change *c,
+                        struct nb_error *error)
+{
+    struct nb_rows rows = {0};
+    int rc = c->new_count == 0 ? 0 : nb_change_new_rows(c, UINT32_MAX, &rows, error);
+    for (size_t i = 0; rc == 0 && i < rows.size; i++) {
+        if (!nb_ledger_begins_run(&rows, i))
+            continue;
+        struct nb_store_key key = nb_store_key_number(c->model, rows.counts[i].row);
+        rc = nb_ledger_put_number(view, NB_TABLE_WORDS, &key, number, error);
+    }
+    nb_rows_deinit(&rows);
+    return rc;
+}
+
+int nb_ledger_runs(const struct nb_change *change, size_t *runs, struct nb_error *error)
+{
+    struct nb_rows rows = {0};
+    *runs = 0;
+    int rc = change->new_count == 0 ? 0 : nb_change_new_rows(change, UINT32_MAX, &rows, error);
+    for (size_t i = 0; rc == 0 && i < rows.size; i++)
+        *runs += nb_ledger_begins_run(&rows, i);
+    nb_rows_deinit(&rows);
+    return rc;
+}
+
+int nb_ledger_delete_words(const struct nb_view *view, uint32_t model, const struct nb_rows *rows,
+                           struct nb_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < rows->size; i++) {
+        if (!nb_ledger_begins_run(rows, i))
+            continue;
+        struct nb_store_key key = nb_store_key_number(model, rows->counts[i].row);
+        rc = nb_store_delete(view, NB_TABLE_WORDS, nb_store_key_string(&key), error);
+    }
+    return rc;
+}
 
 void nb_entry_deinit(struct nb_entry *entry)
 {
@@ -370,4 +480,96 @@ int nb_ledger_newest(const struct nb_view *view, uint64_t *number, struct nb_err
     if (rc == 0)
         *number = nb_store_key_entry_number(key);
     return rc == NB_NOT_FOUND ? 0 : rc;
+}
+
+static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct nb_ledger_steps *s = user;
+    s->from = entry->number;
+    if (s->seen++ >= s->most || nb_store_wanted(&s->view))
+        return NB_STEP_ENDS;
+    int rc = s->visit(s->user, entry, error);
+    s->from += rc == 0;
+    return rc;
+}
+
+int nb_ledger_step(struct nb_ledger_steps *steps, struct nb_error *error)
+{
+    int rc = nb_store_snapshot(steps->store, &steps->view, error);
+    if (rc != 0)
+        return rc;
+    steps->seen = 0;
+    rc = nb_ledger_walk_only(&steps->view, steps->model, steps->from, steps->only, visit, steps,
+                             error);
+    nb_store_snapshot_end(&steps->view);
+    steps->is_done = rc == 0;
+    return rc == NB_STEP_ENDS ? 0 : rc;
+}
+
+int nb_step_check(bool (*stop)(void *user), void *user, struct nb_error *error)
+{
+    if (stop == NULL || !stop(user))
+        return 0;
+    return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
+}
+
+int nb_ledger_steps_all(struct nb_ledger_steps *steps, bool (*stop)(void *user), void *user,
+                        struct nb_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && !steps->is_done) {
+        rc = nb_step_check(stop, user, error);
+        if (rc == 0)
+            rc = nb_ledger_step(steps, error);
+    }
+    return rc;
+}
+
+struct counting {
+    const struct nb_model *model;
+    struct nb_pairs *pairs;
+    struct nb_rows rows;
+};
+
+static int count_entry(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct counting *c = user;
+    const struct nb_change *change = &entry->change;
+    struct nb_pair_values values;
+    int rc = nb_bag_decode(change->bag, nb_model_rows(c->model), &c->rows, error);
+    if (rc != 0)
+        return rc;
+    if (change->label >= nb_model_label_count(c->model) ||
+        !nb_model_have_features(c->model, c->rows.counts, c->rows.size))
+        return nb_error_set(error, NB_CORRUPT,
+                            "the store is damaged: a document has a label or a feature that is "
+                            "not there");
+    nb_model_pair_values(c->model, c->pairs, c->rows.counts, c->rows.size, &values);
+    rc = nb_pairs_reserve(c->pairs, &values);
+    if (rc != 0)
+        return nb_error_set(error, rc, "the pairs of the values of a model find no room");
+    nb_pairs_add(c->pairs, change->label, &values, 1);
+    return 0;
+}
+
+int nb_ledger_pairs(const struct nb_view *view, uint32_t number, const struct nb_model *model,
+                    const struct nb_settings *settings, struct nb_pairs **pairs,
+                    struct nb_error *error)
+{
+    *pairs = NULL;
+    if (settings->structure == NB_STRUCTURE_NAIVE)
+        return 0;
+    struct counting c = {.model = model,
+                         .pairs = nb_pairs_new(nb_settings_attributes(settings),
+                                               settings->number != NB_NUMBER_GAUSSIAN)};
+    if (c.pairs == NULL)
+        return nb_error_no_memory(error);
+    int rc = 0;
+    if (number != 0)
+        rc = nb_ledger_walk_only(view, number, 0, NB_LEDGER_LABELLED, count_entry, &c, error);
+    nb_rows_deinit(&c.rows);
+    if (rc != 0)
+        nb_pairs_free(&c.pairs);
+    *pairs = c.pairs;
+    return rc;
 }

@@ -18,9 +18,45 @@
 #ifndef NB_CORE_LEDGER_LEDGER_H
 #define NB_CORE_LEDGER_LEDGER_H
 
+#include "core/bayes/settings.h"
+#include "core/counts/model.h"
+#include "core/counts/pairs.h"
 #include "core/ledger/change.h"
 #include "core/ledger/record.h"
 #include "core/store/store.h"
+
+/* ---- pieces and index rows ------------------------------------------------------------------- */
+
+/* Writes entries of the ledger and their index rows to the store. On the writer's thread, in its
+ * transaction; only for core/ledger/entries/ledger*.c. */
+
+enum {
+    /* Four pieces fill a page of 4,096 bytes. A value of more than half a page would take whole
+     * pages for itself. */
+    NB_PIECE_BYTES = 984,
+    NB_PIECES_MOST = UINT16_MAX,
+};
+
+/* Writes an entry in pieces under its number. `append`: the number is above most others, so the
+ * pieces are appended if possible. Returns 0 or a code. */
+int nb_ledger_put_pieces(const struct nb_view *view, uint64_t number, const struct nb_buffer *bytes,
+                         bool append, struct nb_error *error);
+int nb_ledger_delete_pieces(const struct nb_view *view, uint64_t number, struct nb_error *error);
+/* Puts a number as a varint. */
+int nb_ledger_put_number(const struct nb_view *view, enum nb_table table,
+                         const struct nb_store_key *key, uint64_t number, struct nb_error *error);
+int nb_ledger_put_entry_row(const struct nb_view *view, uint32_t model, uint64_t number, char flags,
+                            struct nb_error *error);
+/* Whether the row at index `i` of an ascending list begins a run: it is not the neighbour of the
+ * row before. */
+bool nb_ledger_begins_run(const struct nb_rows *rows, size_t i);
+/* Write and delete the rows of WORDS for the new features of an entry: one for each run. */
+int nb_ledger_put_words(const struct nb_view *view, uint64_t number, const struct nb_change *c,
+                        struct nb_error *error);
+int nb_ledger_delete_words(const struct nb_view *view, uint32_t model, const struct nb_rows *rows,
+                           struct nb_error *error);
+/* Sets *runs to the number of rows of WORDS for a change. */
+int nb_ledger_runs(const struct nb_change *change, size_t *runs, struct nb_error *error);
 
 /* An entry that was read: `change` borrows from `bytes`. Can be reused for the next entry; begins
  * as
@@ -137,5 +173,53 @@ int nb_ledger_clear(const struct nb_view *view, uint32_t model, size_t most, siz
 int nb_ledger_copy(const struct nb_view *view, const struct nb_entry *entry,
                    struct nb_ledger_totals *totals, struct nb_buffer *scratch,
                    struct nb_error *error);
+
+/* ---- walks in steps -------------------------------------------------------------------------- */
+
+/* Walks over the current entries of a model in steps, each in a snapshot of its own, so that the
+ * store keeps no old page for longer than a step takes. A step also ends when the store needs its
+ * snapshot back (nb_store_wanted). Entries that are appended while a walk runs are visited, too.
+ * Any thread; a walk belongs to one. */
+
+struct nb_ledger_steps {
+    struct nb_store *store; /* borrowed */
+    uint32_t model;
+    enum nb_ledger_only only;
+    size_t most; /* most entries of one step */
+    /* Returns 0 to go on, or NB_STEP_ENDS: the next step begins with this entry. Any other value
+     * ends the walk, which returns it. */
+    nb_ledger_visit *visit;
+    void *user;
+    uint64_t from; /* number of the entry that comes next */
+    bool is_done;  /* no entry is left */
+    /* In the present step: */
+    struct nb_view view;
+    size_t seen; /* number of entries visited */
+};
+enum { NB_STEP_ENDS = 1 };
+
+/* Takes a step. Returns 0, a code, or what `visit` returns. */
+int nb_ledger_step(struct nb_ledger_steps *steps, struct nb_error *error);
+
+/* Returns 0, or NB_STOPPING with its text if `stop` (NULL: never) returns true. For each step of a
+ * long task. */
+int nb_step_check(bool (*stop)(void *user), void *user, struct nb_error *error);
+
+/* Takes all steps that are left, with nb_step_check before each. Returns as both do. */
+int nb_ledger_steps_all(struct nb_ledger_steps *steps, bool (*stop)(void *user), void *user,
+                        struct nb_error *error);
+
+/* ---- pairs of values ------------------------------------------------------------------------- */
+
+/* The pairs of values (core/counts/pairs.h) of a model's labelled documents, counted from the
+ * ledger. On the thread that changes the counts. */
+
+/* Makes a table of the labelled documents of model `number`, whose counts are `model`, in some
+ * microseconds for each document. A model without a number (0) has no documents yet. *pairs is NULL
+ * if the settings have "structure": "naive". Returns 0, NB_TOO_LARGE (over NB_PAIRS_MOST),
+ * NB_NO_MEMORY, NB_CORRUPT or what the store returns. */
+int nb_ledger_pairs(const struct nb_view *view, uint32_t number, const struct nb_model *model,
+                    const struct nb_settings *settings, struct nb_pairs **pairs,
+                    struct nb_error *error);
 
 #endif

@@ -13,9 +13,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/ledger_put.h"
 
 enum {
     GARBAGE_BATCH = 10000,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/pack.h"
-#include "core/ledger/ledger_put.h"
+#include "core/base/buffer.h"
+#include "core/ledger/ledger.h"
 
 static int damaged(struct nb_error *error, uint64_t number, const char *what)
 {

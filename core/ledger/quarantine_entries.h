@@ -13,7 +13,7 @@
 #ifndef NB_CORE_LEDGER_QUARANTINE_ENTRIES_H
 #define NB_CORE_LEDGER_QUARANTINE_ENTRIES_H
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/store/store.h"
 
 /* A waiting change. Texts are borrowed from the stored form. */

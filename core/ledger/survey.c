@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/ledger/ledger_put.h"
+#include "core/ledger/ledger.h"
 
 enum { LINE_MOST = 400 };
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "core/base/pack.h"
-#include "core/ledger/current_entries.h"
-#include "core/ledger/range.h"
+#include "core/base/buffer.h"
+#include "core/ledger/document_lists.h"
+#include "core/ledger/record.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 

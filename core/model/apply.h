@@ -7,10 +7,10 @@
 #ifndef NB_CORE_MODEL_APPLY_H
 #define NB_CORE_MODEL_APPLY_H
 
+#include "core/ledger/bag_coding.h"
 #include "core/ledger/change.h"
 #include "core/ledger/features_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/rows_coding.h"
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"
 

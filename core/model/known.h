@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "core/base/feature.h"
-#include "core/ledger/rows_coding.h"
+#include "core/ledger/bag_coding.h"
 #include "core/model/live/live.h"
 #include "core/stack/stack.h"
 

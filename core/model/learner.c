@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/bayes/estimate.h"
-#include "core/ledger/current_entries.h"
+#include "core/ledger/document_lists.h"
 #include "core/model/known.h"
 #include "core/model/order.h"
 #include "core/model/refit.h"

@@ -15,7 +15,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/bayes/scorer.h"
-#include "core/ledger/rows_coding.h"
+#include "core/ledger/bag_coding.h"
 #include "core/model/evaluation.h"
 #include "core/model/live/live.h"
 

@@ -7,8 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/ledger_pairs.h"
-#include "core/ledger/range.h"
+#include "core/ledger/record.h"
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/refit.h"

@@ -45,8 +45,8 @@
 #include <stdint.h>
 
 #include "core/base/random.h"
+#include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/rows_coding.h"
 #include "core/model/live/live.h"
 #include "core/stack/weights.h"
 

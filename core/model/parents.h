@@ -10,7 +10,7 @@
 #ifndef NB_CORE_MODEL_PARENTS_H
 #define NB_CORE_MODEL_PARENTS_H
 
-#include "core/ledger/rows_coding.h"
+#include "core/ledger/bag_coding.h"
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"
 #include "core/stack/blend.h"

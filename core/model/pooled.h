@@ -2,7 +2,7 @@
  *
  * Stacked scores of a model to which documents without a label contribute. The scores from its own
  * and its parents' counts, and the scores from these counts plus those that EM expects, form a
- * linear opinion pool (core/bayes/scores.h). Its share and temperature were fitted on left-out
+ * linear opinion pool (core/bayes/scorer.h). Its share and temperature were fitted on left-out
  * documents (core/em/em_guard.h).
  *
  * The stack's weights were fitted to own counts. With expected counts its scores are right more
@@ -16,7 +16,7 @@
 #define NB_CORE_MODEL_POOLED_H
 
 #include "core/bayes/explain.h"
-#include "core/bayes/scores.h"
+#include "core/bayes/scorer.h"
 #include "core/model/parents.h"
 #include "core/stack/stack.h"
 

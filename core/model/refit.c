@@ -4,9 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/clock.h"
-#include "core/base/threads.h"
-#include "core/ledger/current_entries.h"
+#include "core/base/system.h"
+#include "core/ledger/document_lists.h"
 #include "core/model/order.h"
 #include "core/stack/stack_fit.h"
 

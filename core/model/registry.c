@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/bayes/estimate.h"
-#include "core/ledger/current_entries.h"
-#include "core/ledger/near_duplicate_list.h"
+#include "core/ledger/document_lists.h"
 #include "core/ledger/survey.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/names.h"

@@ -12,8 +12,8 @@
 
 #include "core/archive/copy/copy.h"
 #include "core/archive/dump/parts.h"
-#include "core/base/clock.h"
 #include "core/base/key.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/jobs/merge/merge.h"

@@ -10,13 +10,12 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/clock.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
+#include "core/base/system.h"
 #include "core/base/wide.h"
 #include "core/engine/writer.h"
 #include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/rows_coding.h"
 #include "core/model/live/relayed.h"
 #include "core/model/registry.h"
 #include "core/networks/network/named.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/archive/dump/parts.h"
-#include "core/base/clock.h"
+#include "core/base/buffer.h"
 #include "core/base/feature.h"
-#include "core/base/pack.h"
+#include "core/base/system.h"
 #include "core/bayes/settings.h"
 #include "core/ledger/change.h"
 #include "core/model/live/names.h"

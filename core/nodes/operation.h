@@ -5,7 +5,7 @@
  * or a change of a model (core/model/live/relayed.h). Models and labels are given by name; the time
  * is that of the node that received the request. Any thread.
  *
- * Written form (core/base/pack.h). Every operation begins with
+ * Written form (core/base/buffer.h). Every operation begins with
  *
  *     2 bytes  NB_OPERATION_MAGIC: other bytes are no operation, whatever follows
  *     1 byte   format, NB_OPERATION_FORMAT

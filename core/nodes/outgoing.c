@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/base/clock.h"
+#include "core/base/buffer.h"
 #include "core/base/key.h"
-#include "core/base/pack.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"

@@ -53,7 +53,7 @@
 #ifndef NB_CORE_STACK_STACK_H
 #define NB_CORE_STACK_STACK_H
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/bayes/explain.h"
 #include "core/counts/model.h"
 #include "core/stack/weights.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/threads.h"
+#include "core/base/system.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/cache_line.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 

@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/base/threads.h"
+#include "core/base/system.h"
 #include "core/stack/stack_private.h"
 
 /* ---- taking changes back --------------------------------------------------------------------- */

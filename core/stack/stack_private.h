@@ -457,7 +457,7 @@ static inline struct nb_stack_twin_part nb_stack_twin_part(const struct nb_stack
     return (struct nb_stack_twin_part){.stack = 1 - trust + sharpened, .twin = sharpened};
 }
 
-/* Returns the number i, 0 or 1, of h (core/bayes/scores.h). */
+/* Returns the number i, 0 or 1, of h (core/bayes/scorer.h). */
 static inline double nb_stack_sureness(const struct nb_stack_weights *weights, size_t i)
 {
     return nb_weights_at(&weights->twin, NB_STACK_SURENESS + 2 * i);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/base/attribute.h"
-#include "core/base/threads.h"
+#include "core/base/system.h"
 #include "core/stack/stack_private.h"
 #include "core/stack/weights.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/threads.h"
+#include "core/base/system.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 
@@ -56,7 +56,7 @@ static void take_scores(const struct step *s, double *scores)
     }
 }
 
-/* More than two labels: learns h (core/bayes/scores.h) from the stack's scores, by AdaGrad on
+/* More than two labels: learns h (core/bayes/scorer.h) from the stack's scores, by AdaGrad on
  * -ln P(winner) if the label is the winner, else -ln(1 - P(winner)). `scores` are overwritten. With
  * `far` the mean score of the others below the winner's, by their probabilities, and `clarity` as
  * nb_scores_clarity, the gradients are (P(winner) - [winner is the label]) k far (1, clarity). */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/threads.h"
+#include "core/base/system.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
-#include "core/base/threads.h"
+#include "core/base/system.h"
 
 /* Room above MOST_OLD_KEPT, for the changes of a large group, is freed. */
 enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };

@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/cache_line.h"
-#include "core/base/pack.h"
+#include "core/base/array.h"
+#include "core/base/buffer.h"
 #include "core/base/string.h"
 
 enum { NB_WEIGHTS_RANGE = 64 };

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/store/store_private.h"
 
 void nb_gate_init(struct nb_gate *gate)

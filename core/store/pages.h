@@ -5,7 +5,7 @@
  * This walk trusts nothing. In the trees and in the list of free pages, it finds every page that is
  * misplaced, used twice, of the wrong kind, badly filled or out of order, and every stored count
  * that is wrong. If requested, it finds damaged entries of tables by the checksums of their values,
- * and puts keys in order (core/store/reorder.h); otherwise it does not check values.
+ * and puts keys in order (core/store/page.h); otherwise it does not check values.
  *
  * Reads with pread: a disk that refuses is an error, not a signal. One thread at a time; the file
  * must not change meanwhile.
@@ -18,7 +18,6 @@
 
 #include "core/base/error.h"
 #include "core/store/page.h"
-#include "core/store/reorder.h"
 
 /* The arguments and the results of a walk through the pages of a file. */
 enum { NB_PAGES_TABLES_MOST = 32, NB_PAGES_NAME_MOST = 24 };

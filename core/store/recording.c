@@ -1,12 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Records small transactions in the journal of a store, and passes them on to LMDB later, many at
- * once. Also merges the recorded changes with LMDB's entries for readers.
+ * once. Also merges the recorded changes with LMDB's entries for readers, and keeps the state of
+ * the store: its last commit, failures and damage.
  */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/store/page.h"
 #include "core/store/store_private.h"
 
-#include <assert.h>
-#include <string.h>
+/* ---- the state of the store: its last commit, failures, damage ------------------------------- */
+
+void nb_store_note_state(struct nb_store *store)
+{
+    MDB_envinfo info;
+    MDB_stat statistics;
+    mdb_env_info(store->environment, &info);
+    mdb_env_stat(store->environment, &statistics);
+    store->committed = info.me_last_txnid;
+    store->page_size = statistics.ms_psize;
+    atomic_store(&store->used, (info.me_last_pgno + 1) * (uint64_t)statistics.ms_psize);
+    atomic_store(&store->map, info.me_mapsize);
+}
+
+int nb_store_settle(struct nb_store *store, struct nb_error *error)
+{
+    int rc = nb_journal_settle(&store->journal, error);
+    if (rc != 0 || !store->unsure)
+        return rc;
+    rc = nb_meta_put_back(store->file.data, store->file.data_path, store->page_size,
+                          store->committed, error);
+    store->unsure = rc != 0;
+    return rc;
+}
+
+void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure)
+{
+    pthread_mutex_lock(&store->failure_lock);
+    store->failure = *failure;
+    pthread_mutex_unlock(&store->failure_lock);
+}
+
+bool nb_store_failed(struct nb_store *store, struct nb_error *error)
+{
+    pthread_mutex_lock(&store->failure_lock);
+    bool failed = store->failure.code != 0;
+    if (failed && error != NULL)
+        *error = store->failure;
+    pthread_mutex_unlock(&store->failure_lock);
+    return failed;
+}
+
+bool nb_store_met_damage(struct nb_store *store, struct nb_error *what)
+{
+    pthread_mutex_lock(&store->failure_lock);
+    *what = store->damage;
+    pthread_mutex_unlock(&store->failure_lock);
+    return what->code != 0;
+}
+
+int nb_environment_error(struct nb_error *error, int rc, const char *what)
+{
+    switch (rc) {
+    case MDB_SUCCESS:
+        return 0;
+    case MDB_MAP_FULL:
+        return nb_error_set(error, NB_STORE_MAP_FULL, "%s: the store's map is full", what);
+    case MDB_VERSION_MISMATCH:
+        return nb_error_set(error, NB_VERSION,
+                            "%s: the store was written by another version of LMDB", what);
+    case MDB_INVALID:
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+        return nb_error_set(error, NB_CORRUPT, "%s: the store's data file is damaged (%s)", what,
+                            mdb_strerror(rc));
+    case EFBIG:
+        return nb_error_set(error, NB_DISK_FULL, "%s: no space, the file is at its limit: %s", what,
+                            strerror(rc));
+    default:
+        break;
+    }
+    if (rc > 0)
+        return nb_error_errno(error, rc, what);
+    return nb_error_set(error, NB_IO, "%s: %s", what, mdb_strerror(rc));
+}
+
+/* ---- transactions that go to the journal ----------------------------------------------------- */
 
 static MDB_val value_of(struct nb_string s)
 {

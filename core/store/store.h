@@ -10,7 +10,7 @@
  * Checksums. Every value carries one (XXH3, 64 bits) over its table, its key and itself. It is
  * verified whenever a value is handed out: damage is NB_CORRUPT, never other data. The pages in
  * which LMDB keeps keys and values are checked by nb_store_open (core/store/pages.h), which
- * also puts keys in order if one of them is damaged (core/store/reorder.h).
+ * also puts keys in order if one of them is damaged (core/store/page.h).
  *
  * The map. LMDB reads the file through a map of fixed size. nb_store_open reserves as much address
  * space as may ever be needed, so the map rarely has to grow. When it has to, nb_store_begin waits
@@ -60,7 +60,7 @@ enum nb_table {
                           */
     NB_TABLE_ENTRIES,    /* model, entry number -> whether its document is current */
     NB_TABLE_DOCUMENTS,  /* model, document id -> number of its current entry */
-    NB_TABLE_ROWS,       /* model, range -> rows (core/ledger/range.h) */
+    NB_TABLE_ROWS,       /* model, range -> rows (core/ledger/record.h) */
     NB_TABLE_WORDS,      /* model, first row of a run -> number of the entry with the run's texts */
     NB_TABLE_WEIGHTS,    /* model, range -> weights of the stack */
     NB_TABLE_SCORES,     /* model, number of the first learning -> score before learning */

@@ -123,7 +123,7 @@ static inline struct nb_seen nb_store_seen(const struct nb_view *view)
                             UINT64_MAX};
 }
 
-/* loading.c */
+/* open.c */
 
 /* Gives the store an identity if it has none, in the transaction that opens the tables. */
 int nb_recording_identify(const struct nb_view *view, struct nb_error *error);
@@ -131,7 +131,16 @@ int nb_recording_identify(const struct nb_view *view, struct nb_error *error);
 int nb_recording_load(struct nb_store *store, struct nb_error *error);
 /* Ends the use of the journal. Removes the file if `whole`: LMDB then has all changes. */
 void nb_recording_unload(struct nb_store *store, bool whole);
+
 /* recording.c */
+
+/* Updates `committed`, `page_size`, `used` and `map`, so that no other thread needs to ask LMDB,
+ * which would read the map. */
+void nb_store_note_state(struct nb_store *store);
+/* If a refused commit may have reached the disk, in LMDB or in the journal, makes the last
+ * successful one the newest there. */
+int nb_store_settle(struct nb_store *store, struct nb_error *error);
+void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure);
 
 /* Begins a transaction that goes to the journal. */
 int nb_recording_begin(struct nb_store *store, struct nb_error *error);
@@ -177,16 +186,6 @@ int nb_store_seal(struct nb_store *store, enum nb_table table, struct nb_string 
 bool nb_store_is_sound(const void *store, unsigned table, struct nb_string key,
                        struct nb_string sealed);
 
-/* failure.c */
-
-/* Updates `committed`, `page_size`, `used` and `map`, so that no other thread needs to ask LMDB,
- * which would read the map. */
-void nb_store_note_state(struct nb_store *store);
-/* If a refused commit may have reached the disk, in LMDB or in the journal, makes the last
- * successful one the newest there. */
-int nb_store_settle(struct nb_store *store, struct nb_error *error);
-void nb_store_set_failure(struct nb_store *store, const struct nb_error *failure);
-
 /* lease.c */
 
 /* Closes the gate and waits until no snapshot is open; NB_IO if that takes too long. */
@@ -214,9 +213,6 @@ int nb_environment_error(struct nb_error *error, int rc, const char *what);
 int nb_environment_open(const struct nb_store_file *file, uint64_t map_size, uint64_t needed,
                         unsigned flags, MDB_env **environment, struct nb_error *error);
 void nb_environment_close(MDB_env **environment);
-
-/* Checks that the process may have `more` bytes of address space. Returns 0 or a code. */
-int nb_environment_may_grow(uint64_t more, struct nb_error *error);
 
 /* A walk through a table in the order of its keys. It merges LMDB's entries with the changes in the
  * journal, which replace them. One thread at a time. */

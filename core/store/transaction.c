@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/store/lease.h"
 #include "core/store/store_private.h"
@@ -15,6 +16,27 @@ enum {
 };
 
 /* ---- growing --------------------------------------------------------------------------------- */
+
+void nb_environment_close(MDB_env **environment)
+{
+    if (*environment != NULL)
+        mdb_env_close(*environment);
+    *environment = NULL;
+}
+
+/* Whether the map may grow by `more` bytes. Returns 0 or NB_IO. */
+static int may_grow(uint64_t more, struct nb_error *error)
+{
+    void *probe =
+        mmap(NULL, (size_t)more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED)
+        return nb_error_set(error, NB_IO,
+                            "the store cannot grow: %llu more bytes of address space are refused "
+                            "(ulimit -v): %s",
+                            (unsigned long long)more, strerror(errno));
+    munmap(probe, (size_t)more);
+    return 0;
+}
 
 /* Resizes the map; the gate is closed. LMDB unmaps the old map before it makes the new one. If that
  * fails, there is no map, and LMDB must be opened again. */
@@ -37,7 +59,7 @@ static int resize_alone(struct nb_store *store, uint64_t size, struct nb_error *
 
 static int resize(struct nb_store *store, uint64_t size, struct nb_error *error)
 {
-    int rc = nb_environment_may_grow(size - atomic_load(&store->map), error);
+    int rc = may_grow(size - atomic_load(&store->map), error);
     if (rc == 0)
         rc = nb_store_enter_alone(store, error);
     if (rc != 0)
@@ -60,7 +82,7 @@ static int grow_map(struct nb_store *store, uint64_t needed, struct nb_error *er
     if (store->grow && needed < map + store->reserve)
         needed = map + store->reserve;
     needed = (needed + NB_MAP_UNIT - 1) / NB_MAP_UNIT * NB_MAP_UNIT;
-    if (needed < size && nb_environment_may_grow(size - map, NULL) != 0)
+    if (needed < size && may_grow(size - map, NULL) != 0)
         size = needed;
     return resize(store, size, error);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
 #include "core/model/model_load.h"

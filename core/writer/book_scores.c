@@ -7,7 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/bayes/scorer.h"
-#include "core/ledger/current_entries.h"
+#include "core/ledger/document_lists.h"
 
 enum {
     DOCUMENTS_LEAST = 20,

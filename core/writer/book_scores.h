@@ -10,8 +10,8 @@
 
 #include "core/bayes/calibration.h"
 #include "core/bayes/scorer.h"
+#include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/rows_coding.h"
 #include "core/model/live/state.h"
 
 /* Zero-initialize it. */

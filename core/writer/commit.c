@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/clock.h"
-#include "core/ledger/current_entries.h"
-#include "core/ledger/near_duplicate_list.h"
+#include "core/base/system.h"
+#include "core/ledger/document_lists.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bayes/scores.h"
+#include "core/bayes/scorer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/evaluation.h"
 #include "core/model/live/checkpoint.h"

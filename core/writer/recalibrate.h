@@ -19,7 +19,7 @@
 #define NB_CORE_WRITER_RECALIBRATE_H
 
 #include "core/bayes/calibration.h"
-#include "core/bayes/scores.h"
+#include "core/bayes/scorer.h"
 #include "core/model/live/state.h"
 
 /* Judges how well the probabilities are calibrated, before and after a calibration. Pure

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/clock.h"
 #include "core/base/string.h"
+#include "core/base/system.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/model_load.h"
 #include "core/model/registry.h"

@@ -17,7 +17,7 @@
 #ifndef NB_CORE_WRITER_REMEMBERED_HISTORY_H
 #define NB_CORE_WRITER_REMEMBERED_HISTORY_H
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/store/store.h"
 
 /* A verdict in the history. The strings are borrowed from the stored form. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/near_duplicate_list.h"
+#include "core/ledger/document_lists.h"
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/learner.h"
 #include "core/model/live/relayed.h"

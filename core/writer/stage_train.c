@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/counts/pairs.h"
-#include "core/ledger/near_duplicate_list.h"
+#include "core/ledger/document_lists.h"
 #include "core/model/learner.h"
 #include "core/writer/staging.h"
 

@@ -10,7 +10,6 @@
 #endif
 
 #include "core/base/array.h"
-#include "core/base/cache_line.h"
 #include "core/writer/remember.h"
 
 enum { LEAST_SLOTS = 1024, KEPT_SLOTS = 1 << 18, AHEAD = 16 };

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
-#include "core/base/clock.h"
-#include "core/base/pack.h"
+#include "core/base/system.h"
 #include "core/model/live/model_transaction.h"
 #include "core/store/store.h"
 

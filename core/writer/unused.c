@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/ledger/ledger_features.h"
-#include "core/ledger/range.h"
+#include "core/ledger/record.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/registry.h"

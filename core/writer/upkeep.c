@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <malloc.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/ledger/ledger.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/model_transaction.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/stack/levels.h"
 #include "server/api/decision.h"

@@ -7,7 +7,7 @@
 #include "core/archive/backup/backup.h"
 #include "core/archive/dump/export.h"
 #include "core/archive/dump/import.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/base/log.h"
 #include "server/base/ndjson.h"

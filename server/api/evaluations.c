@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 
 enum { THRESHOLDS = 64, MODELS_MOST = 100, NAME_BYTES = 129, TIMES_AS_LONG = 20 };
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/log.h"
 #include "server/http/request/http_answer.h"
 #include "server/http/request/query.h"

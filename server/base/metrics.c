@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/base/cache_line.h"
-#include "core/base/clock.h"
+#include "core/base/array.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 
 /* The users whose mail was learned or judged since the start. A slot has the hash of a user, with

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "server/http/access/address.h"
 #include "server/http/access/tls.h"
 

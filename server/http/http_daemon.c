@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/log.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"

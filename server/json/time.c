@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "core/base/clock.h"
 #include "core/base/string.h"
+#include "core/base/system.h"
 #include "server/json/emit.h"
 
 void nb_json_format_time(int64_t milliseconds, char text[NB_JSON_TIME_BYTES])

@@ -34,7 +34,7 @@ enum { NB_FILTER_LABELS = 16, NB_FILTER_LABEL = 64 + 1 /* a label with its NUL *
  *     L'' = L' / sqrt(1 + 1.5 max(1/h - 1/s, 0) L'^2)       when L' > 0, else L'
  *
  * So the share counts as far as other mail has been seen, and the evidence of spam is moderated
- * (core/bayes/scores.h) because few documents speak against it. If there is as much other mail
+ * (core/bayes/scorer.h) because few documents speak against it. If there is as much other mail
  * as spam, or more, nothing changes. Measured in server/README.md. */
 
 /* `probability` is that of spam, from 0 to 1; `spam` and `others` are the model's documents of spam

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/base/metrics.h"
 #include "server/http/request/admission.h"

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/log.h"
 #include "server/milter/milter_settings.h"
 #include "server/milter/milter_socket.h"

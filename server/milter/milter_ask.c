@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/log.h"
 #include "server/http/call/call.h"
 

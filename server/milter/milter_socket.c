@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/number.h"
+#include "core/base/system.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
 

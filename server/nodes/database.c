@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 
 enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
 

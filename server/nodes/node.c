@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/nodes/queue.h"

@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
 #include "core/base/key.h"
+#include "core/base/system.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/bayes/scorer.h"
 
 enum { BAG = 250, UNSEEN = 20, DOCUMENTS = 4000, ROUNDS = 5 };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/bayes/scorer.h"
 #include "core/stack/stack.h"
 

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "core/base/buffer.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 
 enum {
     CONNECTIONS_MOST = 1024,

@@ -11,9 +11,7 @@
 #include "core/ledger/change.h"
 #include "core/ledger/features_coding.h"
 #include "core/ledger/quarantine_entries.h"
-#include "core/ledger/range.h"
 #include "core/ledger/record.h"
-#include "core/ledger/rows_coding.h"
 #include "core/model/learner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/buffer.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen.h"

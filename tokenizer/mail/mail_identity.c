@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/base/pack.h"
 #include "core/base/string.h"
 #include "tokenizer/mail/mail_content.h"
 #include "tokenizer/mail/mail_decode.h"

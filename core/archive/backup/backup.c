@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/archive/backup/format.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/model/live/state.h"
 #include "core/store/lease.h"
 

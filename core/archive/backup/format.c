@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 
 static const char HEAD[] = "bayesd backup 1\n";
 /* The beginning that the heads of all versions share. */

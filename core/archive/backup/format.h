@@ -11,7 +11,7 @@
  *            | "E" number of values in all (varint): last block
  *            | "F" why the daemon gave up: instead of "E"
  *
- * Numbers and strings are those of core/base/pack.h. The checksum is XXH3 (64 bits) of the body;
+ * Numbers and strings are those of core/base/buffer.h. The checksum is XXH3 (64 bits) of the body;
  * its seed is the number of the block, from 0. So a reader detects a block that was changed, lost
  * or moved, and the last block shows that the backup is complete. Keys ascend within a table. The
  * format number of the store (META "format") is in the head block only.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 

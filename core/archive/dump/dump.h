@@ -62,7 +62,7 @@ struct nb_dump_sink {
 
 /* The records as bytes, to be sent between nodes. A sequence of records can be cut anywhere.
  *
- * Written form (core/base/pack.h): each record is a string, so its length comes first. It begins
+ * Written form (core/base/buffer.h): each record is a string, so its length comes first. It begins
  * with a byte, enum nb_dump_record, and goes on with
  *
  *     header     settings (a string), key (NB_KEY_BYTES bytes), the number of labels and each of

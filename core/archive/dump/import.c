@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "core/archive/dump/import_private.h"
-#include "core/base/clock.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
+#include "core/base/system.h"
 #include "core/engine/writer.h"
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/live/checkpoint.h"

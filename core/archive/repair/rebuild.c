@@ -16,7 +16,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
 #include "core/ledger/quarantine_entries.h"
-#include "core/ledger/range.h"
+#include "core/ledger/record.h"
 #include "core/ledger/survey.h"
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"

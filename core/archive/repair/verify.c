@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
 #include "core/ledger/quarantine_entries.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/ledger/ledger_steps.h"
+#include "core/ledger/ledger.h"
 #include "core/model/registry.h"
 
 enum { SLICE_DOCUMENTS = 500 }; /* documents read in one snapshot */

@@ -12,7 +12,7 @@
 
 /* A number that a document has. */
 struct nb_gathered_number {
-    uint64_t number;    /* core/base/decimal.h */
+    uint64_t number;    /* core/base/number.h */
     uint32_t document;  /* its place, before nb_gathered_choose */
     uint32_t attribute; /* number of the field */
 };

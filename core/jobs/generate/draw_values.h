@@ -62,7 +62,7 @@ void nb_positions_offer(struct nb_positions *positions, uint64_t feature, uint32
 void nb_positions_sort(struct nb_positions *positions);
 
 /* Texts of fields, drawn before they are reported: each by the multinomial model of its field's own
- * words (core/bayes/attribute_law.h: nb_text_word_of). Its length is Poisson with the
+ * words (core/bayes/attribute_scores.h: nb_text_word_of). Its length is Poisson with the
  * mean of the label's texts of the field, as the length of a document in Blei, Ng and Jordan 2003
  * (section 3): the two sums that the model keeps, of words and of documents, determine nothing
  * more.  */

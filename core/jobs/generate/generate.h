@@ -53,7 +53,7 @@ struct nb_values_sink {
 
 /* Draws a value for each field that the document has, in the order of the settings. The document
  * has a field as often as the label's documents do. Values follow
- * core/bayes/attribute_law.h, each probability or density to the power 1 / temperature,
+ * core/bayes/attribute_scores.h, each probability or density to the power 1 / temperature,
  * normalized; with structure tan along the tree; the length of a text is Poisson, with the mean of
  * the label's texts of the field, whatever the temperature is. The values are a function of the
  * counts, the order of the rows and the seed. Values that were forgotten meanwhile are left out. It
@@ -120,7 +120,7 @@ struct nb_distribution_sink {
  * Dirichlet posterior, with a = addend + offset of nb_word_law. The interval of P(v) is
  * nb_share_interval. Then come the fields of the settings, in their order, each with those of its
  * values that are among the `limit` most probable ones of all fields together
- * (core/bayes/attribute_law.h), most probable first; a model without fields needs no walk
+ * (core/bayes/attribute_scores.h), most probable first; a model without fields needs no walk
  * for them. Takes 32 bytes for each word and 64 for each value. Returns as nb_generate_sample does;
  * NB_CONFLICT: the label has no documents. */
 int nb_generate_distribution(struct nb_engine *engine, struct nb_string model,

@@ -7,9 +7,8 @@
 
 #include "core/base/array.h"
 #include "core/ledger/bag_coding.h"
+#include "core/ledger/ledger.h"
 #include "core/ledger/ledger_features.h"
-#include "core/ledger/ledger_steps.h"
-#include "core/ledger/rows_coding.h"
 #include "core/model/registry.h"
 
 /* STEP: documents that are read in one snapshot. */

@@ -6,7 +6,7 @@
 #ifndef NB_CORE_JOBS_GENERATE_LABEL_WALK_H
 #define NB_CORE_JOBS_GENERATE_LABEL_WALK_H
 
-#include "core/bayes/attribute_law.h"
+#include "core/bayes/attribute_scores.h"
 #include "core/bayes/explain.h"
 #include "core/model/live/live.h"
 

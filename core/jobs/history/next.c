@@ -12,7 +12,7 @@
  *     (1 - margin) * (1 - greatest similarity to one that is chosen)
  *
  * as maximal marginal relevance does for search results (Carbonell and Goldstein 1998); similarity
- * is the Jaccard similarity of the features, as core/ledger/near_duplicate_list.h estimates
+ * is the Jaccard similarity of the features, as core/ledger/document_lists.h estimates
  * it.
  */
 #include <stdbool.h>
@@ -21,9 +21,9 @@
 
 #include "core/base/array.h"
 #include "core/jobs/history/history_listing.h"
+#include "core/ledger/document_lists.h"
+#include "core/ledger/ledger.h"
 #include "core/ledger/ledger_features.h"
-#include "core/ledger/ledger_steps.h"
-#include "core/ledger/near_duplicate_list.h"
 
 enum {
     LOOKED_MOST = 20000, /* verdicts of the history that are examined */

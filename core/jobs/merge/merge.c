@@ -6,7 +6,7 @@
 
 #include "core/engine/engine_models.h"
 #include "core/engine/writer.h"
-#include "core/ledger/ledger_steps.h"
+#include "core/ledger/ledger.h"
 #include "core/model/apply.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/live/live.h"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/base/wide.h"
 #include "core/engine/writer.h"
-#include "core/ledger/ledger_steps.h"
+#include "core/ledger/ledger.h"
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/engine/engine.h"
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"

@@ -7,7 +7,7 @@
 #define NB_CORE_JOBS_UNDO_UNDO_FIND_H
 
 #include "core/base/buffer.h"
-#include "core/ledger/ledger_steps.h"
+#include "core/ledger/ledger.h"
 #include "core/model/live/live.h"
 
 struct nb_engine;

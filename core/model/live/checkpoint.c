@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/clock.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
+#include "core/base/system.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/range.h"
+#include "core/ledger/record.h"
 #include "core/model/live/model_transaction.h"
 #include "core/stack/weights.h"
 

@@ -14,7 +14,7 @@
 #ifndef NB_CORE_MODEL_LIVE_CHECKPOINT_H
 #define NB_CORE_MODEL_LIVE_CHECKPOINT_H
 
-#include "core/ledger/rows_coding.h"
+#include "core/ledger/bag_coding.h"
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"
 

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buffer.h"
 #include "core/base/label.h"
-#include "core/base/pack.h"
 #include "core/counts/pairs.h"
-#include "core/ledger/current_entries.h"
-#include "core/ledger/near_duplicate_list.h"
-#include "core/ledger/range.h"
+#include "core/ledger/document_lists.h"
+#include "core/ledger/record.h"
 #include "core/model/drift.h"
 
 /* ---- settings as published ------------------------------------------------------------------- */

@@ -145,10 +145,10 @@ struct nb_live {
     /* Owned; statistics of the verdicts (core/model/drift.h); NULL: no verdict yet. */
     struct nb_drift *_Atomic drift;
     struct nb_near_duplicate_list *near_duplicate_list; /* owned; the writer's; NULL: not made yet
-                                                           (core/ledger/near_duplicate_list.h) */
+                                                           (core/ledger/document_lists.h) */
     /* Bytes of `near_duplicate_list`, `current`, `fit` and `pass`, for any thread. */
     atomic_size_t writers_bytes;
-    /* Owned; the writer's; NULL: not made yet (core/ledger/current_entries.h). */
+    /* Owned; the writer's; NULL: not made yet (core/ledger/document_lists.h). */
     struct nb_current_entries *current;
     struct nb_stack_fit *fit; /* owned; the writer's; state of a refit under way, or NULL */
     struct nb_pass *pass;     /* owned; the writer's; the new twin's pass after the fit, or NULL */

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/model/live/relayed.h"
 
 enum {

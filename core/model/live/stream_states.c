@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/base/clock.h"
+#include "core/base/buffer.h"
 #include "core/base/key.h"
-#include "core/base/pack.h"
+#include "core/base/system.h"
 #include "core/ledger/ledger.h"
 #include "core/model/live/names.h"
 #include "core/model/live/state.h"

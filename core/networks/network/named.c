@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/engine/writer.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/names.h"

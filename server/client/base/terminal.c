@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/string.h"
+#include "core/base/system.h"
 
 enum { COLUMNS_LEAST = 40, COLUMNS_USUAL = 80, COLUMNS_MOST = 100 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/base/pack.h"
 #include "core/base/string.h"
 #include "tokenizer/bag/bag.h"
 #include "tokenizer/mail/mail_header.h"

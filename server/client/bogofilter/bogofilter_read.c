@@ -4,9 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/clock.h"
-#include "core/base/pack.h"
-#include "server/client/bogofilter/bogofilter.h"
+#include "core/base/buffer.h"
+#include "core/base/system.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"

@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
+#include "core/base/system.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
 #include "server/client/commands/mail_status.h"

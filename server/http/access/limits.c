@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/http/access/tokens.h"
 
 enum { SETS = 512, WAYS = 8, ID_BYTES = crypto_shorthash_siphashx24_BYTES, KEYS_MOST = 2 };

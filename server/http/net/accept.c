@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/log.h"
 #include "server/http/http.h"
 #include "server/http/net/connection_guard.h"

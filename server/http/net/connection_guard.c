@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/metrics.h"
 #include "server/http/library.h"
 #include "server/http/net/connections.h"

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "server/base/metrics.h"
 #include "server/http/access/access.h"
 #include "server/http/library.h"

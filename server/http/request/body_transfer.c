@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "server/base/ndjson.h"
 #include "server/http/request/budget.h"
 #include "server/http/request/decoder.h"

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "config/config.h"
-#include "core/base/clock.h"
 #include "core/base/number.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/http/request/request.h"
 #include "server/http/request/server.h"

@@ -8,11 +8,10 @@
 
 #include "core/base/attribute.h"
 #include "core/base/buffer.h"
-#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
 #include "core/base/key.h"
-#include "core/base/pack.h"
+#include "core/base/system.h"
 
 /* ---- error ----------------------------------------------------------------------------------- */
 

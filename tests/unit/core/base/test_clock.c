@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 
 enum { A_SECOND = 1000000000 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/decimal.h"
+#include "core/base/number.h"
 
 static uint64_t decimal(const char *text)
 {

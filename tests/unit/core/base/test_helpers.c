@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/threads.h"
+#include "core/base/system.h"
 
 enum { ROUNDS = 1000 };
 

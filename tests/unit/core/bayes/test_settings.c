@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buffer.h"
 #include "core/base/feature.h"
-#include "core/base/pack.h"
 #include "core/bayes/settings.h"
 #include "tokenizer/document.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/em/unlabelled.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"

@@ -21,7 +21,7 @@
 #include "core/archive/dump/export.h"
 #include "core/archive/dump/import.h"
 #include "core/base/array.h"
-#include "core/base/pack.h"
+#include "core/base/buffer.h"
 #include "core/engine/engine.h"
 #include "core/stack/stack_private.h"
 

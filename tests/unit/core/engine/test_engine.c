@@ -16,7 +16,7 @@
 #include "core/archive/dump/export.h"
 #include "core/archive/dump/import.h"
 #include "core/archive/repair/repair.h"
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/live/state.h"
 #include "core/store/store_private.h"

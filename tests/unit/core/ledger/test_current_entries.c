@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "core/ledger/current_entries.h"
+#include "core/ledger/document_lists.h"
 
 enum { ENTRIES = 6000 };
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/ledger/near_duplicate_list.h"
+#include "core/ledger/document_lists.h"
 
 static uint64_t state;
 

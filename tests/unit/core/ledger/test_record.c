@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ledger/range.h"
 #include "core/ledger/record.h"
 #include "tests/unit/hex.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
-#include "core/store/recent.h"
+#include "core/store/journal.h"
 
 enum { CHANGES = 4000, KEYS = 60, TABLES = 3 };
 

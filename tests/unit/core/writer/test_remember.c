@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/base/clock.h"
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/model/registry.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/threads.h"
+#include "core/base/system.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static void require(int rc, const char *what)
@@ -158,4 +159,28 @@ void nb_helpers_run(struct nb_helpers *h, size_t count, nb_helpers_round *round,
     while (h->done < h->count)
         pthread_cond_wait(&h->finished, &h->lock);
     pthread_mutex_unlock(&h->lock);
+}
+
+int64_t nb_clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static uint64_t nanoseconds_by(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t nb_clock_monotonic(void)
+{
+    return nanoseconds_by(CLOCK_MONOTONIC);
+}
+
+uint64_t nb_clock_coarse(void)
+{
+    return nanoseconds_by(CLOCK_MONOTONIC_COARSE);
 }

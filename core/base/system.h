@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Read-write locks, and loops on several threads.
- *
- * A failure of a lock ends the process with the reason on stderr: it is a mistake in the
- * program (the thread has the lock already), and no later result would be reliable. Any thread.
+ * What bayesd asks of the system: locks, threads, the time. Any thread.
  */
-#ifndef NB_CORE_BASE_THREADS_H
-#define NB_CORE_BASE_THREADS_H
+#ifndef NB_CORE_BASE_SYSTEM_H
+#define NB_CORE_BASE_SYSTEM_H
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct nb_helpers;
+
+/* ---- locks and threads ----------------------------------------------------------------------- */
+
+/* Read-write locks, and loops on several threads.
+ *
+ * A failure of a lock ends the process with the reason on stderr: it is a mistake in the
+ * program (the thread has the lock already), and no later result would be reliable. Any thread. */
 
 void nb_lock_read(pthread_rwlock_t *lock);
 void nb_lock_write(pthread_rwlock_t *lock);
@@ -37,5 +42,19 @@ void nb_helpers_free(struct nb_helpers **helpers);
 /* Calls `round` for each number below `count`, in any order, and returns after all calls have
  * returned. If no thread can start, or `helpers` is NULL, all rounds run on the caller's thread. */
 void nb_helpers_run(struct nb_helpers *helpers, size_t count, nb_helpers_round *round, void *user);
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* The time of day, and a clock for durations. Any thread. */
+
+/* Milliseconds since 1970-01-01 00:00 UTC. */
+int64_t nb_clock_now(void);
+
+/* Nanoseconds since a fixed moment; never goes back. For durations. */
+uint64_t nb_clock_monotonic(void);
+
+/* Like nb_clock_monotonic, but takes a fifth of the time and may be some milliseconds behind (the
+ * kernel's last tick). For durations of seconds. */
+uint64_t nb_clock_coarse(void);
 
 #endif
