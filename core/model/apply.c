@@ -11,6 +11,7 @@
 #include "core/ledger/record.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
+#include "core/model/order.h"
 
 void nb_delta_reset(struct nb_delta *delta)
 {
@@ -221,6 +222,7 @@ static bool lesson_of(const struct nb_change *change, const struct nb_delta *del
                                  .weight = nb_stored_score_weight(change->score, is_learned),
                                  .weight_before = nb_stored_score_weight(change->score, 1),
                                  .document = document == 0 ? 1 : document,
+                                 .replaced = change->replaced,
                                  .is_replay = how->is_replay};
     return how->learner != NULL && (is_learned || delta->take_label != UINT32_MAX) &&
            !is_same(delta);
@@ -249,6 +251,8 @@ static int apply_document(struct nb_live *live, const struct nb_change *change,
         rc = how->marks != NULL
                  ? replay_counts(live, delta)
                  : nb_model_change(live->counts, &counts, fresh == NULL ? &ignored : fresh);
+    if (rc != 0 && teaches)
+        nb_learner_cancel(how->learner, live);
     if (rc == 0 && how->marks == NULL)
         note_current(live, change, how->number);
     if (rc == 0 && teaches) {

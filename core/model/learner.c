@@ -14,6 +14,7 @@
 #include "core/model/known.h"
 #include "core/model/order.h"
 #include "core/model/refit.h"
+#include "core/model/rewind.h"
 
 struct nb_learner {
     struct nb_stack_inputs inputs;
@@ -26,6 +27,7 @@ struct nb_learner {
     uint32_t before;   /* label under which the weights had learned it; NB_STACK_NO_LABEL: none */
     bool is_restored;  /* the change ends here: the weights are as before the one it takes back */
     struct nb_drawn drawn;
+    struct nb_rewind *rewind;       /* owned */
     struct nb_refit_reader *reader; /* owned */
     unsigned slices;                /* slices of refits, since nb_learner_slices */
     uint64_t slice;                 /* units of work of a slice */
@@ -38,7 +40,8 @@ struct nb_learner *nb_learner_new(uint64_t refit_units)
         return NULL;
     l->slice = refit_units;
     l->reader = nb_refit_reader_new();
-    if (l->reader == NULL)
+    l->rewind = nb_rewind_new();
+    if (l->reader == NULL || l->rewind == NULL)
         nb_learner_free(&l);
     return l;
 }
@@ -55,6 +58,7 @@ void nb_learner_free(struct nb_learner **learner)
     free(l->rows);
     nb_drawn_deinit(&l->drawn);
     nb_refit_reader_free(&l->reader);
+    nb_rewind_free(&l->rewind);
     free(l);
 }
 
@@ -191,16 +195,6 @@ void nb_learner_reset(struct nb_learner *l)
 
 /* ---- the document of a change ---------------------------------------------------------------- */
 
-/* Trains the weights with the inputs of a new or a drawn document; no other function does this. The
- * twin learns first, from the scores that the stack had before this step. */
-static int learn(const struct nb_live *live, struct nb_stack_weights *weights,
-                 struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
-                 double weight)
-{
-    int rc = nb_drawn_teach_twin(live, weights, inputs, rows, label, weight);
-    return rc != 0 ? rc : nb_stack_learn(weights, inputs, label, weight);
-}
-
 /* Computes the leave-one-out inputs of the document of a change. Sets *has to whether there are
  * any. */
 static int inputs_of(struct nb_learner *l, const struct nb_live *live,
@@ -225,8 +219,9 @@ static int learn_ahead(struct nb_learner *l, const struct nb_live *live,
     if (weights == NULL)
         return 0;
     int rc = inputs_of(l, live, weights, lesson, &has);
-    return rc == 0 && has ? learn(live, weights, &l->inputs, lesson->rows, lesson->label, weight)
-                          : rc;
+    return rc == 0 && has
+               ? nb_drawn_teach(live, weights, &l->inputs, lesson->rows, lesson->label, weight)
+               : rc;
 }
 
 /* Trains the weights with the document. The step is smaller if recent documents have its label more
@@ -245,7 +240,8 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     if (rc == 0 && has && nb_known_wants(live))
         rc = nb_known_teach(&l->reader->known, live, &l->inputs, lesson->rows, lesson->label);
     if (rc == 0 && has && teaches)
-        rc = learn(live, live->published->weights, &l->inputs, lesson->rows, lesson->label, weight);
+        rc = nb_drawn_teach(live, live->published->weights, &l->inputs, lesson->rows, lesson->label,
+                            weight);
     if (rc == 0 && teaches)
         rc = learn_ahead(l, live, lesson, weight);
     if (rc == 0 && documents == 1)
@@ -259,8 +255,8 @@ static int replay_to(struct nb_learner *l, struct nb_live *live, const struct nb
     bool found = false;
     int rc = weights == NULL ? 0 : nb_drawn_lesson(&l->drawn, live, view, number, weights, &found);
     return rc != 0 || !found ? rc
-                             : learn(live, weights, &l->drawn.inputs, &l->drawn.rows,
-                                     l->drawn.entry.change.label, 1);
+                             : nb_drawn_teach(live, weights, &l->drawn.inputs, &l->drawn.rows,
+                                              l->drawn.entry.change.label, 1);
 }
 
 /* Draws a document from all current ones and trains with its leave-one-out inputs. */
@@ -334,9 +330,14 @@ int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struc
         nb_stack_lesson_begin(weights, lesson->document, before, lesson->is_replay);
     if (rc == 0 && before != NB_STACK_NO_LABEL && !l->is_restored) {
         double weight = was_last ? lesson->weight_before : lesson->weight;
-        rc = unlearn(l, live, weights, lesson, before, weight);
+        if (!was_last && lesson->rows == NULL)
+            rc = nb_rewind_begin(l->rewind, live, lesson->view, lesson->replaced);
+        if (rc == 0)
+            rc = unlearn(l, live, weights, lesson, before, weight);
         if (rc == 0)
             rc = unlearn(l, live, nb_refit_weights(live), lesson, before, weight);
+        if (rc != 0)
+            nb_rewind_cancel(l->rewind, live);
     }
     if (l->is_restored || lesson->rows == NULL)
         nb_stack_lesson_forget(weights);
@@ -345,6 +346,11 @@ int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struc
     l->before = before;
     l->ready = is_ready && before == NB_STACK_NO_LABEL;
     return rc;
+}
+
+void nb_learner_cancel(struct nb_learner *l, struct nb_live *live)
+{
+    nb_rewind_cancel(l->rewind, live);
 }
 
 /* ---- refits ---------------------------------------------------------------------------------- */
@@ -385,8 +391,10 @@ static int note(const struct nb_learner *l, struct nb_live *live, const struct n
     if (rc == 0 && lesson->rows != NULL && starts_beside_another(live->counts, lesson->label))
         rc = nb_order_note_start(order);
     if (rc == 0 && is_moved)
-        rc = nb_order_note(order, l->before, nb_model_documents(live->counts, l->before),
-                           is_small ? 1 : 0, true);
+        rc = lesson->rows == NULL && is_small
+                 ? nb_order_note_forgotten(order, l->before)
+                 : nb_order_note(order, l->before, nb_model_documents(live->counts, l->before),
+                                 is_small ? 1 : 0, true);
     return rc;
 }
 
@@ -440,7 +448,7 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
         return nb_order_forget(order);
     }
     bool learns = lesson->rows != NULL && !l->is_restored;
-    int rc = learns ? step(l, live, lesson) : 0;
+    int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);
     l->ready = false;
     if (rc == 0 && !l->is_restored)
         rc = note(l, live, lesson);
@@ -567,20 +575,6 @@ int nb_stored_score_keep_weight(const struct nb_live *live, uint32_t label, uint
     if (weight < 1 || before < 1)
         (void)write_weight(weight, &w);
     return before < 1 ? write_weight(before, &w) : w.code;
-}
-
-double nb_stored_score_weight(struct nb_string stored, unsigned nth)
-{
-    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
-    (void)nb_unpack_varint(&r);
-    (void)nb_unpack_double(&r);
-    while (r.at < r.end && !r.failed) {
-        bool is_weight = nb_unpack_varint(&r) == NB_LABELS_MOST;
-        double value = nb_unpack_double(&r);
-        if (is_weight && nth-- == 0)
-            return value > 0 && value <= 1 ? value : 1;
-    }
-    return 1;
 }
 
 static int make_room(struct nb_stored_score_lists *lists)

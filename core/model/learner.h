@@ -48,16 +48,21 @@ struct nb_lesson {
     const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
     bool is_aged;               /* it was forgotten because of its age */
     uint64_t document;          /* a number of its id, not 0 */
+    uint64_t replaced;          /* the entry that the change takes back; 0: none */
     const struct nb_rows *old;  /* the document as it was, if it had a label */
     /* The weights with which it taught under the label `taken`, and before that. */
     double weight, weight_before;
     bool is_replay; /* the change will not be taken back alone */
 };
 /* Takes back what the document taught under the label `taken`, before the change is applied to the
- * counts: to the bit if that was the last lesson (nb_stack_lesson_begin), else about. Then begins
- * the lesson of the change, for nb_learner_teach. Returns as nb_learner_teach. */
+ * counts: to the bit if that was the last lesson (nb_stack_lesson_begin), else about; later
+ * documents are taken back, too, until nb_learner_teach (core/model/rewind.h). Then begins the
+ * lesson of the change, for nb_learner_teach. Returns as nb_learner_teach. */
 int nb_learner_take_back(struct nb_learner *learner, struct nb_live *live,
                          const struct nb_lesson *lesson);
+/* Puts the counts back as they were before nb_learner_take_back, if the change fails before
+ * nb_learner_teach. */
+void nb_learner_cancel(struct nb_learner *learner, struct nb_live *live);
 /* Trains the stack of a stacked model: with the document, by the last score or, if there is none,
  * by its leave-one-out inputs; and with randomly drawn documents, if the order of training requires
  * it (core/model/order.h). Begins a refit if there is a reason, and runs a slice of a refit
@@ -100,8 +105,6 @@ int nb_stored_score_write(const struct nb_stored_score *scored, struct nb_buffer
  * NB_NO_MEMORY. */
 int nb_stored_score_keep_weight(const struct nb_live *live, uint32_t label, uint32_t taken,
                                 struct nb_string old, struct nb_buffer *record);
-/* Returns the weight that the score marks first (`nth` 0) or second. */
-double nb_stored_score_weight(struct nb_string stored, unsigned nth);
 
 /* Owns the lists of a score that was read; reused. */
 struct nb_stored_score_lists {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/stack/stack.h"
 
@@ -35,6 +36,7 @@ static const double pass_share = 0.05;
 static const uint64_t tiny_mixed = 100, tiny = 250, large = 5000, largest = 30000;
 static const double skew_fading = 1.0 / 10000; /* share that SKEW loses with each document */
 static const double asked_from = 1e9;          /* seeds of refits on request begin here */
+static const double most_rewound = 1024;
 static const uint64_t most_lessons = 600000; /* most documents * labels for a pass above `large` */
 
 /* Indexes of the model's numbers. They are stored: never renumber. */
@@ -57,6 +59,8 @@ enum {
     REVISED_BEFORE,  /* REVISED, when the present refit began */
     SKEW,            /* sum of 1 - w of all documents, fading */
     DRAWS,           /* seed of the present refit's draws */
+    REWOUND,         /* CHANGES, and the documents that were learned again since (rewind.h) */
+    FITTED,          /* CHANGES, when the last refit ended */
     LABELS_FROM = 20
 };
 
@@ -93,6 +97,20 @@ double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t 
     double q = (recent_of(order, label) + recent_prior * pi) /
                (nb_weights_at(order, RECENT) + recent_prior);
     return fmin(1, most_odds * (pi / (1 - pi)) / (q / (1 - q)));
+}
+
+double nb_stored_score_weight(struct nb_string stored, unsigned nth)
+{
+    struct nb_unpacker r = nb_unpacker_of(stored.bytes, stored.length);
+    (void)nb_unpack_varint(&r);
+    (void)nb_unpack_double(&r);
+    while (r.at < r.end && !r.failed) {
+        bool is_weight = nb_unpack_varint(&r) == NB_LABELS_MOST;
+        double value = nb_unpack_double(&r);
+        if (is_weight && nth-- == 0)
+            return value > 0 && value <= 1 ? value : 1;
+    }
+    return 1;
 }
 
 /* Allocates the numbers of the model, and those of a label. */
@@ -200,6 +218,37 @@ int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, d
     return 0;
 }
 
+int nb_order_note_forgotten(struct nb_weights *order, uint32_t label)
+{
+    int rc = make_room(order, label);
+    double turnover = turnover_of(order, label), all = nb_weights_at(order, TURNOVER);
+    if (rc != 0)
+        return rc;
+    if (turnover > 0)
+        nb_weights_set(order, place_of(label, LABEL_TURNOVER), fmax(turnover - 1, 0));
+    if (turnover > 0)
+        nb_weights_set(order, TURNOVER, fmax(all - 1, 0));
+    add(order, REVISED, 1);
+    return 0;
+}
+
+bool nb_order_may_rewind(const struct nb_weights *order, size_t documents)
+{
+    double changes = nb_weights_at(order, CHANGES);
+    return (double)documents < changes - nb_weights_at(order, FITTED) &&
+           nb_weights_at(order, REWOUND) - changes < most_rewound;
+}
+
+int nb_order_note_rewind(struct nb_weights *order, size_t documents)
+{
+    int rc = make_room(order, 0);
+    if (rc != 0)
+        return rc;
+    raise_to(order, REWOUND, nb_weights_at(order, CHANGES));
+    add(order, REWOUND, (double)documents);
+    return 0;
+}
+
 int nb_order_note_start(struct nb_weights *order)
 {
     int rc = make_room(order, 0);
@@ -283,6 +332,7 @@ int nb_order_end_refit(struct nb_weights *order, double fingerprint)
     nb_weights_set(order, TWIN_IS_DUE, 0);
     nb_weights_set(order, REVISED_BEFORE, 0);
     nb_weights_set(order, FINGERPRINT, fingerprint);
+    nb_weights_set(order, FITTED, nb_weights_at(order, CHANGES));
     return 0;
 }
 
@@ -436,4 +486,12 @@ int nb_drawn_teach_twin(const struct nb_live *live, struct nb_stack_weights *wei
                                      label, inputs);
     }
     return rc != 0 ? rc : nb_stack_twin_learn_features(weights, inputs, label, weight);
+}
+
+int nb_drawn_teach(const struct nb_live *live, struct nb_stack_weights *weights,
+                   struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
+                   double weight)
+{
+    int rc = nb_drawn_teach_twin(live, weights, inputs, rows, label, weight);
+    return rc != 0 ? rc : nb_stack_learn(weights, inputs, label, weight);
 }

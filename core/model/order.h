@@ -54,6 +54,9 @@
  * `of_label` have its label. */
 double nb_order_weight(const struct nb_weights *order, uint32_t label, uint64_t of_label,
                        uint64_t documents);
+/* Returns the weight that a stored score (core/model/learner.h) marks first (`nth` 0) or
+ * second. */
+double nb_stored_score_weight(struct nb_string stored, unsigned nth);
 /* Whether a document teaches if `others` other documents have its label. */
 bool nb_order_teaches(uint64_t others);
 /* Whether a label with `documents` documents has just got the first one that teaches. */
@@ -92,6 +95,17 @@ struct nb_random nb_order_random(const struct nb_weights *order, enum nb_order_d
  * relabelled, replaced or forgotten. */
 int nb_order_note(struct nb_weights *order, uint32_t label, uint64_t of_label, double amount,
                   bool back);
+
+/* Notes that a document of the label was taken back: it does not count for k_v any more. */
+int nb_order_note_forgotten(struct nb_weights *order, uint32_t label);
+
+/* Whether the last `documents` may be taken back and learned again for the sake of the one before
+ * them (core/model/rewind.h). All of them must have been learned since the last refit, which fitted
+ * the weights to the documents at once. On average one document is learned again for each that
+ * comes, and up to 1,024 at once. */
+bool nb_order_may_rewind(const struct nb_weights *order, size_t documents);
+/* Notes that `documents` were. */
+int nb_order_note_rewind(struct nb_weights *order, size_t documents);
 
 /* Notes that the second of two labels has got its first document that teaches. */
 int nb_order_note_start(struct nb_weights *order);
@@ -188,6 +202,12 @@ bool nb_drawn_keeps(const struct nb_model *counts, const struct nb_stack_weights
 int nb_drawn_teach_twin(const struct nb_live *live, struct nb_stack_weights *weights,
                         struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
                         double weight);
+
+/* Teaches the weights a document, as nb_drawn_teach_twin and then nb_stack_learn: the twin learns
+ * first, from the scores that the stack had before this step. No other function does this. */
+int nb_drawn_teach(const struct nb_live *live, struct nb_stack_weights *weights,
+                   struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label,
+                   double weight);
 
 /* The two parts of nb_drawn_lesson. nb_drawn_entry reads the entry from the ledger, on the thread
  * that owns the transaction of `view`. nb_drawn_rest does the rest, on any thread while nobody

@@ -329,6 +329,91 @@ START_TEST(random_sequences_leave_no_trace)
 }
 END_TEST
 
+/* ---- some time ago --------------------------------------------------------------------------- */
+
+/* Wrongly labelled documents are taken back after 5, 30 and 60 others, which have unlearned a part
+ * of them meanwhile. */
+START_TEST(what_later_documents_learned_from_it_is_taken_back)
+{
+    enum { SOME = 8, LATER = 3 };
+    static const uint32_t later[LATER] = {5, 30, 60};
+    static double apart[SOME * LATER * ASKED];
+    double never[ASKED], seen[ASKED], *at = apart;
+    for (uint32_t i = 0; i < SOME * LATER; i++, at += ASKED) {
+        struct pair pair;
+        uint32_t first = 50000 + i * 100, wrong = first - first % 6 + 1;
+        snprintf(pair.never, sizeof pair.never, "n-%u", i);
+        snprintf(pair.seen, sizeof pair.seen, "s-%u", i);
+        train_base(pair.never, 300, LABELS, true);
+        train_base(pair.seen, 300, LABELS, true);
+        begin_refit(pair.never);
+        begin_refit(pair.seen);
+        settle();
+        train(pair.seen, wrong, names[0]);
+        for (uint32_t k = 0; k < later[i % LATER]; k++) {
+            train(pair.never, first + 10 + k, names[(first + k) % LABELS]);
+            train(pair.seen, first + 10 + k, names[(first + k) % LABELS]);
+        }
+        forget(pair.seen, wrong);
+        ask(pair.never, never);
+        ask(pair.seen, seen);
+        for (unsigned k = 0; k < ASKED; k++)
+            at[k] = fabs(never[k] - seen[k]);
+    }
+    qsort(apart, sizeof apart / sizeof *apart, sizeof *apart, by_size);
+    size_t count = sizeof apart / sizeof *apart;
+    printf("some time ago: median %.2g, 90%% %.2g, 99%% %.2g\n", apart[count / 2],
+           apart[count / 10 * 9], apart[count / 100 * 99]);
+    fflush(stdout);
+    ck_assert(apart[count / 2] <= 1e-3 && apart[count / 100 * 99] <= .02);
+    verify();
+}
+END_TEST
+
+/* ---- refits ---------------------------------------------------------------------------------- */
+
+/* Teaches the words of document `n` under another id. */
+static void train_again(const char *model, uint32_t n, uint32_t id, const char *label)
+{
+    char words[WORDS_MOST], text[24];
+    struct nb_batch *batch = batch_of(model);
+    words_of(n, words);
+    snprintf(text, sizeof text, "%u", id);
+    struct nb_document document = {
+        .kind = NB_DOCUMENT_TEXT, .bytes = words, .length = strlen(words)};
+    ck_assert_int_eq(nb_batch_train(batch, &document, str(label), str(text), str(""), NULL), 0);
+    apply(batch);
+}
+
+/* If the documents that were taken back had no new words, the rows have the same numbers as if they
+ * had never come, and a refit on request gives the same weights, whatever was taught between. */
+START_TEST(a_refit_of_the_same_rows_leaves_no_trace)
+{
+    double never[ASKED], seen[ASKED];
+    for (uint32_t i = 0; i < 6; i++) {
+        const char *models[] = {"never", "seen"};
+        for (unsigned m = 0; m < 2; m++) {
+            train_base(models[m], 240, LABELS, i % 2 == 0);
+            settle();
+            for (uint32_t k = 0; k < 40; k++) {
+                if (m == 1 && k % 4 == i % 4)
+                    train_again("seen", k * 3 + i, 7000 + k, names[k / 4 % LABELS]);
+                train(models[m], 8000 + k, names[k % LABELS]);
+            }
+            for (uint32_t k = i % 4; m == 1 && k < 40; k += 4)
+                forget("seen", 7000 + (k * 7 + 4 * i) % 40 / 4 * 4 + i % 4);
+            begin_refit(models[m]);
+        }
+        settle();
+        ask("never", never);
+        ask("seen", seen);
+        ck_assert_msg(most_apart(never, seen) <= 1e-9, "%u: %g apart", i, most_apart(never, seen));
+        for (unsigned m = 0; m < 2; m++)
+            ck_assert_int_eq(nb_engine_delete_model(engine, str(models[m]), str(""), NULL), 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("taken_back");
@@ -337,6 +422,8 @@ int main(void)
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, the_last_change_is_taken_back_exactly);
     tcase_add_test(tests, random_sequences_leave_no_trace);
+    tcase_add_test(tests, what_later_documents_learned_from_it_is_taken_back);
+    tcase_add_test(tests, a_refit_of_the_same_rows_leaves_no_trace);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     if (nb_tokenizer_setup(NULL) != 0)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Takes the last documents of a model back for a moment, so that an earlier one can be taken back
+ * from the weights of its time: what the later documents learned otherwise because of it goes, too.
+ *
+ * Going back, each later document leaves the weights by the inverse of its step (nb_stack_unlearn)
+ * and the counts; its inputs are those from which it was learned. Going forward, it is learned
+ * again, as if it came now. On the thread that changes the model. For some tens of milliseconds
+ * other threads may see a verdict without the later documents.
+ */
+#ifndef NB_CORE_MODEL_REWIND_H
+#define NB_CORE_MODEL_REWIND_H
+
+#include "core/model/live/live.h"
+
+struct nb_rewind;
+
+/* NULL: out of memory. */
+struct nb_rewind *nb_rewind_new(void);
+void nb_rewind_free(struct nb_rewind **rewind);
+
+/* Takes the current documents after the entry `number` back, the newest first. Does nothing if
+ * there are none or too many, or if much was taken back so of late: the caller then takes its
+ * document back by the weights of today. Returns 0, or a code with the counts as they were; then
+ * the caller rolls the weights back. */
+int nb_rewind_begin(struct nb_rewind *rewind, struct nb_live *live, const struct nb_view *view,
+                    uint64_t number);
+/* Learns them again, the oldest first. Returns 0, or a code with the documents counted; then the
+ * caller rolls the weights back. Does nothing if none were taken back. */
+int nb_rewind_end(struct nb_rewind *rewind, struct nb_live *live);
+/* Counts them again, for a change that failed between the two. */
+void nb_rewind_cancel(struct nb_rewind *rewind, struct nb_live *live);
+
+#endif
