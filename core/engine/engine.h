@@ -211,6 +211,11 @@ struct nb_vocabulary_sink {
 int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struct nb_string label,
                          size_t limit, size_t cells, const struct nb_vocabulary_sink *sink,
                          struct nb_error *error);
+/* Calls `found` for each value of a field that the model's smoothing names and no document has.
+ * Returns as nb_engine_vocabulary does. */
+int nb_engine_unseen_values(struct nb_engine *engine, struct nb_string model,
+                            void (*found)(void *user, const char *field, const char *value),
+                            void *user, struct nb_error *error);
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 

@@ -237,3 +237,26 @@ int nb_engine_vocabulary(struct nb_engine *engine, struct nb_string model, struc
     nb_registry_release(engine, &live);
     return rc;
 }
+
+int nb_engine_unseen_values(struct nb_engine *engine, struct nb_string model,
+                            void (*found)(void *user, const char *field, const char *value),
+                            void *user, struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(live);
+    const struct nb_smoothing *by = &published->settings.smoothing_by;
+    nb_model_read_lock(live->counts);
+    for (size_t i = 0; i < by->value_count; i++) {
+        const struct nb_field_smoothing *field = &by->fields[by->values[i].field];
+        uint32_t row = nb_model_find(live->counts, by->values[i].id);
+        if (row == NB_NO_ROW || nb_model_row_is_unused(live->counts, row))
+            found(user, field->field, field->values[by->values[i].value].label);
+    }
+    nb_model_unlock(live->counts);
+    nb_published_release(&published);
+    nb_registry_release(engine, &live);
+    return 0;
+}

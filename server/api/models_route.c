@@ -134,37 +134,64 @@ static int reply_warned(struct nb_request *request, struct nb_model_info *info, 
     return nb_reply_written(request, rc, error);
 }
 
-/* Appends the first label of `weights` that the model does not have. Both lists are sorted. */
-static void warn_of_labels(const struct nb_model_info *info, const char *setting,
-                           const struct nb_prior_weight *weights, size_t count,
-                           char text[NB_LABEL_WARNING])
+/* Names in a model's settings that no document of it has. */
+struct unseen {
+    const struct nb_model_info *info;
+    char text[1024]; /* a sentence with all of them, as far as there is room */
+};
+
+static void add_unseen(struct unseen *u, const char *setting, const char *what, const char *name)
 {
-    size_t at = strlen(text), k = 0;
-    for (size_t i = 0; i < count && info->label_count > 0; i++) {
-        while (k < info->label_count && strcmp(info->labels[k].label, weights[i].label) < 0)
+    size_t at = strlen(u->text);
+    if (sizeof u->text - at > 2 * NB_LABEL_WARNING)
+        (void)snprintf(u->text + at, sizeof u->text - at,
+                       "%s%s names the %s '%.200s', of which the model has no document",
+                       at > 0 ? "; " : "", setting, what, name);
+}
+
+/* Adds the labels of `weights` that the model does not have. Both lists are sorted. */
+static void add_labels(struct unseen *u, const char *setting, const struct nb_prior_weight *weights,
+                       size_t count)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (k < u->info->label_count && strcmp(u->info->labels[k].label, weights[i].label) < 0)
             k++;
-        if (k < info->label_count && strcmp(info->labels[k].label, weights[i].label) == 0)
-            continue;
-        (void)snprintf(text + at, NB_LABEL_WARNING - at,
-                       "%s%s names the label '%.200s', of which the model has no document",
-                       at > 0 ? "; " : "", setting, weights[i].label);
-        return;
+        if (k == u->info->label_count || strcmp(u->info->labels[k].label, weights[i].label) != 0)
+            add_unseen(u, setting, "label", weights[i].label);
     }
 }
 
-/* Replies with the model as it is now. Labels of its settings that it does not have are a typing
- * error more often than not. */
+static void add_value(void *user, const char *field, const char *value)
+{
+    char name[NB_LABEL_WARNING];
+    (void)snprintf(name, sizeof name, "%.100s=%.100s", field, value);
+    add_unseen(user, "smoothing", "value", name);
+}
+
+/* Replies with the model as it is now. Labels and values of its settings that it does not have are
+ * a typing error more often than not; a model that has learned nothing has none. */
 static int reply_put(struct nb_request *request, struct nb_error *error)
 {
-    char text[NB_LABEL_WARNING] = "";
     struct nb_model_info info;
+    struct unseen u = {.info = &info};
     int rc = nb_engine_model(request->server->engine, request->model, &info, error);
     if (rc != 0)
         return rc;
     const struct nb_settings *s = &info.settings;
-    warn_of_labels(&info, "prior", s->weights, s->weight_count, text);
-    warn_of_labels(&info, "smoothing", s->smoothing_by.labels, s->smoothing_by.label_count, text);
-    return reply_warned(request, &info, text, error);
+    const struct nb_smoothing *by = &s->smoothing_by;
+    if (info.label_count > 0) {
+        add_labels(&u, "prior", s->weights, s->weight_count);
+        add_labels(&u, "smoothing", by->labels, by->label_count);
+        for (size_t f = 0; f < by->field_count; f++)
+            for (size_t v = 0; by->fields[f].labels != NULL && v < by->fields[f].count; v++)
+                add_labels(&u, "smoothing", by->fields[f].labels[v].list,
+                           by->fields[f].labels[v].count);
+        if (by->field_count > 0) /* a model that cannot be read has no warnings */
+            (void)nb_engine_unseen_values(request->server->engine, request->model, add_value, &u,
+                                          NULL);
+    }
+    return reply_warned(request, &info, u.text, error);
 }
 
 int nb_route_put_model(struct nb_request *request, struct nb_error *error)

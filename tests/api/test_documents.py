@@ -570,6 +570,29 @@ def test_warnings_of_labels(api):
         equal(rename(" quite another ", "cluster-1", merge=True), [])
 
 
+def test_warnings_of_settings(api):
+    """Labels and values in settings that no document of the model has are told; a field that is not there is refused."""
+    def said(what, name):
+        return f"names the {what} '{name}', of which the model has no document"
+    def put(settings):
+        return "; ".join(warnings_of(api.put(model.path, {"decision": "bayes", "fields": {"land": "category", "price": "number"}, **settings})))
+    with Model(api) as model:
+        equal(put({"prior": {"nosuch": 2}}), "", "a model that has learned nothing")
+        model.post("train", {"text": "a trip", "label": "ham", "values": {"land": "DE", "price": 3}}).ok()
+        model.post("train", {"text": "buy now", "label": "spam", "values": {"land": "FR", "price": 9}}).ok()
+        equal(put({"prior": {"ham": 2, "spam": 1}}), "")
+        got = put({"prior": {"ham": 2, "nosuch": 2, "spma": 1}})
+        holds(said("label", "nosuch") in got and said("label", "spma") in got, got)
+        holds(said("label", "spma") in put({"prior": {"dirichlet": {"default": 1, "labels": {"spma": 2}}}}), "a Dirichlet prior")
+        holds(said("label", "Spam") in put({"smoothing": {"labels": {"Spam": 1, "ham": 2}}}), "smoothing by label")
+        equal(put({"smoothing": {"values": {"land": {"DE": 2, "FR": {"ham": 1}}}, "default": 1}}), "")
+        got = put({"smoothing": {"values": {"land": {"DE": 2, "Fr": 3, "IT": {"hma": 1}}}, "default": 1}})
+        holds(said("value", "land=Fr") in got and said("value", "land=IT") in got and said("label", "hma") in got, got)
+        refused(api.put(model.path, {"decision": "bayes", "smoothing": {"values": {"lnad": {"DE": 2}}, "default": 1}}), 422, "lnad")
+        many = put({"prior": {f"{'x' * 50}-{i}": 1 for i in range(1000)}})
+        holds(many.count("names the label") >= 5 and len(many) < 1024, many)
+
+
 def test_warnings_of_many_labels(api):
     """Two thousand labels: a new one is compared with some of them, in little time."""
     with Model(api) as model:
