@@ -445,7 +445,7 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
     for (size_t i = 0; i < count; i++) {
         int rc = check_one(&table[i], settings, error);
         if (rc != 0)
-            return rc;
+            return nb_error_about(error, rc, NULL, table[i].name);
     }
     int rc = check_structure(settings, error);
     if (rc == 0)

@@ -246,7 +246,7 @@ static int read_document(const struct nb_view *view, const struct nb_live *live,
         rc = nb_error_about(error,
                             nb_error_set(error, rc, "model '%s' has no document with the id '%.*s'",
                                          live->name, (int)id.length, id.bytes),
-                            "document_not_found", NULL);
+                            "document_not_found", "id");
     if (rc == 0 && entry.change.label != NB_NO_LABEL)
         rc = read_label(view, live->number, entry.change.label, &info->label, error);
     if (rc == 0) {

@@ -325,7 +325,10 @@ static int check_parent(struct nb_engine *engine, struct nb_live *live,
     struct nb_settings parents;
     int rc = nb_registry_find(engine, nb_string_of(settings->parent), false, &parent, NULL);
     if (rc != 0)
-        return nb_error_set(error, NB_UNUSABLE, "parent: there is no model '%s'", settings->parent);
+        return nb_error_about(
+            error,
+            nb_error_set(error, NB_UNUSABLE, "parent: there is no model '%s'", settings->parent),
+            NULL, "parent");
     rc = check_levels(engine, live, parent, error);
     if (rc == 0)
         rc = nb_load_settings(engine, parent, &parents, error);

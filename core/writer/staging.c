@@ -153,7 +153,7 @@ int nb_stage_refuse_unknown(struct nb_stage *s)
     receipt->code =
         nb_error_set(&receipt->error, NB_NOT_FOUND, "model '%s' has no document with the id '%.*s'",
                      s->live->name, (int)id->length, id->bytes);
-    (void)nb_error_about(&receipt->error, receipt->code, "document_not_found", NULL);
+    (void)nb_error_about(&receipt->error, receipt->code, "document_not_found", "id");
     return 0;
 }
 

@@ -58,9 +58,11 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
                             "the document is missing: one of \"text\", \"mail\" and "
                             "\"mail_base64\", or \"values\"");
     if (verb == NB_VERB_TRAIN && !m->given[NB_MEMBER_LABEL])
-        return nb_error_set(error, NB_INVALID,
-                            "member \"label\" is missing: a document to learn has one, or null "
-                            "if it is not known");
+        return nb_error_about(error,
+                              nb_error_set(error, NB_INVALID,
+                                           "member \"label\" is missing: a document to learn has "
+                                           "one, or null if it is not known"),
+                              NULL, "label");
     if (verb != NB_VERB_TRAIN && m->given[NB_MEMBER_LABEL] &&
         m->value[NB_MEMBER_LABEL].bytes == NULL)
         return nb_error_set(error, NB_INVALID, "member \"label\" must be a string, not null");

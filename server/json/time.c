@@ -128,10 +128,12 @@ int nb_json_read_time(struct nb_string text, const char *member, int64_t *millis
         seconds -= (int64_t)offset(&r) * 60;
     }
     if (r.failed || r.rest.length > 0 || seconds < 0)
-        return nb_error_set(error, NB_INVALID,
-                            "\"%s\" must be a moment from 1970 on, as 2026-05-01T12:00:00Z, or a "
-                            "day, as 2026-05-01",
-                            member);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_INVALID,
+                                           "\"%s\" must be a moment from 1970 on, as "
+                                           "2026-05-01T12:00:00Z, or a day, as 2026-05-01",
+                                           member),
+                              NULL, member);
     *milliseconds = seconds * 1000 + rest;
     return 0;
 }

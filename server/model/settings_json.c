@@ -637,6 +637,8 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
         struct reading r = {&table[i], &made, existing, error};
         if (values[i] != NULL || table[i].type == NB_SETTING_ATTRIBUTES)
             rc = FORMS[table[i].type].take(&r, values[i]);
+        if (rc == NB_INVALID || rc == NB_UNUSABLE)
+            rc = nb_error_about(error, rc, NULL, table[i].name);
     }
     if (made.tokenizer_fields == 0)
         made.tokenizer_fields = choose_fields(&made, keep_tokenizer ? existing : NULL);

@@ -70,20 +70,30 @@ def test_codes_for_programs(api):
     api.post(path + "/train?label=x", "a", "text/plain").ok()
     seen = set()
     for reply, code, param in ((api.get("/v1/models/nothere"), "model_not_found", None),
-                               (api.get(path + "/documents/none"), "document_not_found", None),
-                               (api.post(path + "/untrain", {"id": "none"}), "document_not_found", None),
-                               (api.get(path + "/vocabulary?label=none"), "label_not_found", None),
+                               (api.get(path + "/documents/none"), "document_not_found", "id"),
+                               (api.post(path + "/untrain", {"id": "none"}), "document_not_found", "id"),
+                               (api.get(path + "/vocabulary?label=none"), "label_not_found", "label"),
                                (api.get(path + "/history?verdict=none"), "label_not_found", "verdict"),
                                (api.get(path + "/history?limit=many"), "invalid_request", "limit"),
                                (api.put(path, {"nosuch": 1}), "invalid_request", "nosuch"),
                                (api.put(path, {"min_count": "many"}), "invalid_request", "min_count"),
+                               (api.put(path, {"decision": "bays"}), "unusable_value", "decision"),
+                               (api.put(path, {"smoothing": 0}), "unusable_value", "smoothing"),
+                               (api.put(path, {"prior": {"x": -1}}), "unusable_value", "prior"),
+                               (api.put(path, {"parent": "nothere"}), "unusable_value", "parent"),
+                               (api.get(path + "/history?nosuch=1"), "invalid_request", "nosuch"),
+                               (api.post(path + "/undo", {"from": "yesterday"}), "invalid_request", "from"),
+                               (api.post(path + "/train", {"text": "a"}), "invalid_request", "label"),
+                               (api.post(path + "/train", {"text": "a", "label": ""}), "unusable_value", "label"),
+                               (api.post(path + "/train", {"text": "a", "label": "x", "id": ""}), "unusable_value", "id"),
+                               (api.put("/v1/models/-", {}), "unusable_value", "model"),
                                (api.get("/v1/networks/none"), "network_not_found", None),
                                (api.get("/nowhere"), "not_found", None),
                                (api.call("PATCH", path), "method_not_allowed", None)):
         problem = reply.json
         equal((problem["code"], problem.get("param")), (code, param), problem["detail"])
         seen.add(reply.request_id)
-    equal((len(seen), None in seen), (11, False), "each request has an id of its own")
+    equal((len(seen), None in seen), (21, False), "each request has an id of its own")
     refused = api.post(path + "/train", {"documents": [{"text": "a", "label": "x", "id": "1"}, {"label": "x"}]}).json["results"][1]["error"]
     equal((refused["code"], "request_id" in refused), ("invalid_request", False), refused)
     with open(os.path.join(TOP, "server", "HTTP.md"), encoding="utf-8") as file:

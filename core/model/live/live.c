@@ -379,5 +379,5 @@ int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *n
     return nb_error_about(error,
                           nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'%s",
                                        live->name, (int)name.length, name.bytes, hint.text),
-                          "label_not_found", NULL);
+                          "label_not_found", "label");
 }

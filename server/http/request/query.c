@@ -152,11 +152,14 @@ static int unknown_parameter(const struct nb_request *request, struct nb_string 
     }
     int shown = name.length < 64 ? (int)name.length : 64;
     if (length == 0)
-        return nb_error_set(error, NB_INVALID,
-                            "unknown query parameter '%.*s'; this path takes none", shown,
-                            name.bytes);
-    return nb_error_set(error, NB_INVALID, "unknown query parameter '%.*s'; this path takes %s",
-                        shown, name.bytes, known);
+        (void)snprintf(known, sizeof known, "none");
+    char param[65];
+    (void)snprintf(param, sizeof param, "%.*s", shown, name.bytes);
+    return nb_error_about(error,
+                          nb_error_set(error, NB_INVALID,
+                                       "unknown query parameter '%s'; this path takes %s", param,
+                                       known),
+                          NULL, param);
 }
 
 static int given_twice(const char *name, struct nb_error *error)
