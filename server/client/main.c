@@ -98,14 +98,24 @@ static const struct nb_command *choose_command(int argc, char **argv)
     return find_command(argv[1]);
 }
 
-/* Reports that the first word, `name`, is not a command. */
-static void complain(const char *name)
+/* Returns the command that the word is probably a misspelling of, or NULL. */
+static const char *near_command(const char *word)
 {
     const char *near = NULL;
     for (size_t i = 0; i < COMMANDS_MOST; i++)
         if (command_at(i) != NULL &&
-            nb_near_is(nb_string_of(name), nb_string_of(command_at(i)->name)))
+            nb_near_is(nb_string_of(word), nb_string_of(command_at(i)->name)))
             near = command_at(i)->name;
+    return near;
+}
+
+/* Reports that no word is a command: the first one, or one after options that is nearly one. */
+static void complain(int argc, char **argv)
+{
+    const char *name = argv[1], *near = near_command(name);
+    for (int i = 2; *name == '-' && i < argc; i++)
+        if ((near = near_command(argv[i])) != NULL)
+            name = argv[i];
     if (*name == '-')
         nb_message("no command is given (bayesc --help lists them)");
     else
@@ -221,22 +231,34 @@ static int parse_and_run(const struct nb_command *command, int argc, char **argv
     return rc < 0 ? nb_exit_status(rc) : rc;
 }
 
+/* Returns the place of the word "help" where a command could stand, perhaps after options, with at
+ * most a command after it; else 0. */
+static int help_at(int argc, char **argv)
+{
+    int i = 1;
+    while (i < argc && find_command(argv[i]) == NULL && strcmp(argv[i], "help") != 0)
+        i++;
+    bool is_help = i < argc && strcmp(argv[i], "help") == 0;
+    return is_help && (i == 1 || (*argv[1] == '-' && i + 2 >= argc)) ? i : 0;
+}
+
 int main(int argc, char **argv)
 {
     /* Writing to a daemon or a reader that has gone must fail, not end the program: a mail may
      * still have to be passed on. */
     (void)signal(SIGPIPE, SIG_IGN);
     const char *name = argc > 1 ? argv[1] : "";
-    bool wants_help = strcmp(name, "help") == 0;
-    if (wants_help && argc > 2 && find_command(argv[2]) != NULL) {
-        nb_flags_help(find_command(argv[2]), stdout);
+    int help = help_at(argc, argv);
+    if (help > 0 && help + 1 < argc) {
+        const struct nb_command *about = find_command(argv[help + 1]);
+        if (about == NULL) {
+            complain(argc - help, argv + help);
+            return EX_USAGE;
+        }
+        nb_flags_help(about, stdout);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
-    if (wants_help && argc > 2) {
-        complain(argv[2]);
-        return EX_USAGE;
-    }
-    if (wants_help || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    if (help > 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help(stdout);
     if (strcmp(name, "--version") == 0) {
         (void)puts("bayesc " NB_PROGRAM_VERSION);
@@ -248,6 +270,6 @@ int main(int argc, char **argv)
     if (*name == '\0')
         (void)print_help(stderr);
     else
-        complain(name);
+        complain(argc, argv);
     return EX_USAGE;
 }

@@ -1571,6 +1571,7 @@ def test_help_and_mistakes(api):
     holds(all(len(line) < 80 for line in text.splitlines()), text)
     equal(client.run("help"), client.run("--help"))
     equal(client.run("help", "train"), client.run("train", "--help"))
+    equal(client.run("--url", "http://127.0.0.1:1", "help", "train"), client.run("train", "--help"), "behind options")
     client.run("help", "trian", status=USAGE)
     holds("did you mean train?" in client.said, client.said)
     holds(client.run("--version").startswith(b"bayesc "), "version")
@@ -1582,7 +1583,8 @@ def test_help_and_mistakes(api):
 
 def test_slips_are_understood(api):
     client = Bayesc(api)
-    for words, said in ((["trian", "x"], "'trian' is not a command: did you mean train?"), (["stat"], "did you mean stats?"),
+    for words, said in ((["--url", "http://127.0.0.1:1", "trian"], "'trian' is not a command: did you mean train?"),
+                        (["trian", "x"], "'trian' is not a command: did you mean train?"), (["stat"], "did you mean stats?"),
                         (["train", "--lable", "x"], "--lable is not an option of train: did you mean --label?"),
                         (["train", "--conections=3"], "did you mean --connections?"),
                         (["models", "--jsn"], "did you mean --json?")):
