@@ -7,6 +7,8 @@ import {join} from "node:path";
 import {promisify} from "node:util";
 
 const READY = /bayesd: ready on (http:\/\/[^\s/]+)/;
+// Without options of the daemon: what is BAYESD_SLOW for other tests is none.
+const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("BAYESD_")));
 const SAMPLE = join(process.env.TOP, "scripts", "sample");
 
 export const sample = async (name) =>
@@ -36,8 +38,7 @@ export class Daemon {
 
   // Starts it; again after end(), where it was.
   async begin() {
-    const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("BAYESD_")));
-    this.process = spawn(this.binary, ["--listen", this.listen, ...this.options], {stdio: ["ignore", "pipe", "pipe"], env: environment});
+    this.process = spawn(this.binary, ["--listen", this.listen, ...this.options], {stdio: ["ignore", "pipe", "pipe"], env: ENVIRONMENT});
     this.url = await this.ready();
     this.listen = new URL(this.url).host;
   }
@@ -65,7 +66,7 @@ export class Daemon {
 
   // A token for the models of a pattern.
   async newToken(name, role, models) {
-    const made = promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--new-token", name, "--role", role, "--models", models]);
+    const made = promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--new-token", name, "--role", role, "--models", models], {env: ENVIRONMENT});
     const token = (await made).stdout.trim();
     this.process.kill("SIGHUP");
     await until("the token is taken", () => this.takes(token));
@@ -73,7 +74,7 @@ export class Daemon {
   }
 
   async revokeToken(name, token) {
-    await promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--revoke-token", name]);
+    await promisify(execFile)(this.binary, ["--data", join(this.folder, "data"), "--revoke-token", name], {env: ENVIRONMENT});
     this.process.kill("SIGHUP");
     await until("the token is refused", async () => !(await this.takes(token)));
   }

@@ -344,3 +344,45 @@ export async function a_run_is_undone_apart_from_others(api) {
   await tab.sees(".notice.good", "3 documents taken back.");
   equal(await documentsOfLabels(daemon), {spam: 1}, "what was there before");
 }
+
+export async function a_mistyped_model_is_asked_about(api) {
+  const {daemon, tab} = await nearlySpam(api, ["ham"]);
+  const models = async () => (await daemon.call("GET", "v1/models")).models.map(({name}) => name);
+  await tab.go("train/maed");
+  await tab.sees(".notice.warn", "There is no model maed. It differs from made by one or two letters.");
+  await tab.looksRight("train-model");
+  holds(await tab.page.$("#train-files") === null, "files can be chosen before the answer");
+  await tab.press("Use made");
+  await tab.sees("h1", "Train");
+  await tab.page.waitForSelector("#train-files");
+  equal(await tab.page.$eval("main select, main input", (one) => one.value), "made", "the model that is shown");
+  await tab.go("train/Made");
+  await tab.sees(".notice.warn", "It differs from made only by case");
+  await tab.press("Make the model Made");
+  const {paths} = await written(api, {"rows.csv": "text,label\na trip,ham\n"});
+  await (await tab.page.waitForSelector("#train-files")).uploadFile(...paths);
+  await tab.sees("h2", "What will be learned");
+  equal(await models(), ["made"], "made before it learns");
+  await learn(tab);
+  equal((await models()).sort(), ["Made", "made"], "the name that was meant");
+  await tab.go("train/other");
+  await tab.page.waitForSelector("#train-files");
+  equal(await tab.page.$(".notice.warn"), null, "a name that is like no other one");
+}
+
+export async function a_mistyped_model_is_asked_about_where_it_is_made(api) {
+  const {daemon, tab} = await nearlySpam(api, ["ham"]);
+  const names = async () => (await daemon.call("GET", "v1/models")).models.map(({name}) => name).sort();
+  const maker = "form:has(input[pattern])";
+  await tab.go("model/made/copies");
+  await tab.write(`${maker} input`, "mad");
+  await tab.press("Create model", maker);
+  await tab.sees(".notice.warn", "There is no model mad. It differs from made by one or two letters.");
+  await tab.press("Cancel", maker);
+  equal(await names(), ["made"], "cancelled");
+  await tab.press("Create model", maker);
+  await tab.sees(".notice.warn", "There is no model mad.");
+  await tab.press("Make the model mad", maker);
+  await tab.page.waitForFunction(() => location.hash === "#/train/mad");
+  equal(await names(), ["mad", "made"], "made");
+}

@@ -4,6 +4,7 @@
 import {json, model as of, send} from "./api.js";
 import {download, failure, field, h, put, say} from "./dom.js";
 import {question} from "./model_labels.js";
+import {agreeModel} from "./models.js";
 import {address} from "./router.js";
 
 const PRESETS = [["text", "for plain texts"], ["mail", "for mails, with all their fields"], ["book", "the textbook to the letter"]];
@@ -16,8 +17,9 @@ export function maker() {
   return h("form", {class: "panel", onsubmit: async (event) => {
     event.preventDefault();
     try {
-      await send("PUT", of(name.value), {body: JSON.stringify({preset: preset.value}), type: "application/json"});
-      location.hash = address("train", name.value);
+      const agreed = await agreeModel(told, name.value);
+      if (agreed === name.value) await send("PUT", of(agreed), {body: JSON.stringify({preset: preset.value}), type: "application/json"});
+      if (agreed !== null) location.hash = address("train", agreed);
     } catch (error) {
       put(told, failure(error));
     }
@@ -31,6 +33,9 @@ function copier(info) {
   return h("form", {class: "panel", onsubmit: async (event) => {
     event.preventDefault();
     try {
+      const agreed = await agreeModel(told, name.value);
+      if (agreed === null) return;
+      if (agreed !== name.value) return void (location.hash = address("model", agreed));
       await send("POST", of(name.value, ["from", info.name], {strength: strength.value}));
       put(told, h("p", {class: "notice good"}, h("a", {href: address("model", name.value)}, name.value), " is created."));
       say("Created.");

@@ -4,6 +4,7 @@
 import {may} from "./access.js";
 import {get, path} from "./api.js";
 import {field, h} from "./dom.js";
+import {askModel, nearName} from "./near_label.js";
 import {address} from "./router.js";
 
 const MOST = 500;
@@ -11,6 +12,18 @@ let last = null; // the model that was shown last
 
 export async function list(after) {
   return get(path(["v1", "models"], {limit: MOST, after}));
+}
+
+// The name of a model that is to be made: if it is nearly that of one there is, the user is asked in `place` which is meant.
+// Becomes the name, that of the old model, or null for none of them.
+export async function agreeModel(place, name) {
+  const names = [];
+  for (let after, page; page === undefined || after; after = page.next) {
+    page = await list(after);
+    names.push(...page.models.map((model) => model.name));
+  }
+  const near = names.includes(name) ? null : nearName(name, names);
+  return near === null ? name : askModel(place, name, near);
 }
 
 // The labels of a model that have documents, those with the most first.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guard against labels that are taken for each other: spam, Spam, spma, and spam with an invisible character. The rule
-// is the daemon's and bayesc's (core/base/label/difference.h).
+// A guard against labels, and names of models, that are taken for each other: spam, Spam, spma, and spam with an invisible
+// character. The rule is the daemon's and bayesc's (core/base/label/difference.h).
 
 import {h, put} from "./dom.js";
 import {count} from "./format.js";
@@ -66,21 +66,36 @@ export class KnownLabels {
   }
 }
 
-// Asks in `place` which of the two is meant. Returns {answer, none}: `answer` becomes the label, or null for none of them;
-// none() answers null.
-export function askLabel(place, label, old, documents, how) {
+// How a new name differs from the first of the old ones that it may be taken for: {old, how}. Null: from none.
+export function nearName(name, names) {
+  const same = names.find((one) => seen(one) === seen(name)), old = same ?? names.find((one) => isNear(one, name));
+  return old === undefined ? null : {old, how: same === undefined ? "by one or two letters" : "only by case or by invisible characters"};
+}
+
+// Asks in `place`. `choices`: [text, answer, class] of each button; the first has the focus. Returns {answer, none}:
+// `answer` becomes that of the button, none() answers null.
+function ask(place, text, choices) {
   let end;
   const answer = new Promise((resolve) => { end = resolve; });
   const done = (chosen) => {
     put(place);
     end(chosen);
   };
-  const has = documents > 0 ? `, which has ${count(documents)} ${documents === 1 ? "document" : "documents"},` : "";
-  const button = (text, chosen, name) => h("button", {type: "button", class: name, onclick: () => done(chosen)}, text);
-  const first = button(`Learn as ${old}`, old, "main");
-  put(place, h("div", {class: "notice warn", role: "alert"},
-    h("p", null, `The label ${label} is new. It differs from ${old}${has} ${how}.`),
-    h("div", {class: "row"}, first, button("Learn as a new label", label), button("Do not learn", null))));
-  first.focus();
+  const buttons = choices.map(([label, chosen, name]) => h("button", {type: "button", class: name, onclick: () => done(chosen)}, label));
+  put(place, h("div", {class: "notice warn", role: "alert"}, h("p", null, text), h("div", {class: "row"}, buttons)));
+  buttons[0].focus();
   return {answer, none: () => done(null)};
+}
+
+// Which of the two labels is meant: `answer` becomes the label, or null for none of them.
+export function askLabel(place, label, old, documents, how) {
+  const has = documents > 0 ? `, which has ${count(documents)} ${documents === 1 ? "document" : "documents"},` : "";
+  return ask(place, `The label ${label} is new. It differs from ${old}${has} ${how}.`,
+    [[`Learn as ${old}`, old, "main"], ["Learn as a new label", label], ["Do not learn", null]]);
+}
+
+// Which of the two models is meant: becomes its name, or null for none of them.
+export function askModel(place, name, {old, how}) {
+  return ask(place, `There is no model ${name}. It differs from ${old} ${how}.`,
+    [[`Use ${old}`, old, "main"], [`Make the model ${name}`, name], ["Cancel", null]]).answer;
 }

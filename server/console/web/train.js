@@ -9,7 +9,7 @@ import {dropPlace} from "./drop.js";
 import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {question} from "./model_labels.js";
-import {choose, labelList} from "./models.js";
+import {agreeModel, choose, labelList} from "./models.js";
 import {askLabel, KnownLabels} from "./near_label.js";
 import {address} from "./router.js";
 import {Sender} from "./sender.js";
@@ -208,7 +208,15 @@ export async function show(place, rest) {
   const hint = h("p", {class: "hint"}, "A new name makes a new model, with its first document.");
   const info = names.includes(name) || hasMore ? await modelOf(name) : null;
   const work = h("div");
+  let training = null;
+  const begin = () => {
+    training = new Training(work, name, info);
+  };
   put(place, picker, hint, work);
-  const training = new Training(work, name, info);
-  return () => training.stop();
+  if (info) begin();
+  else agreeModel(work, name).then((agreed) => {
+    if (agreed === name) begin();
+    else if (agreed !== null) location.hash = address("train", agreed);
+  }, (error) => put(work, failure(error)));
+  return () => training?.stop();
 }
