@@ -9,6 +9,7 @@
 #include "core/base/buffer.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/record.h"
+#include "core/model/known.h"
 #include "core/model/learner.h"
 #include "core/model/live/checkpoint.h"
 #include "core/model/order.h"
@@ -461,7 +462,12 @@ int nb_replay_entry(struct nb_replay *replay, const struct nb_entry *entry, stru
     how.learner = r->is_import ? NULL : r->learner;
     if (rc == 0)
         rc = prepare(r, entry, how.learner != NULL, error);
-    return rc != 0 ? rc : nb_apply(r->live, &entry->change, &r->delta, &how, NULL, error);
+    if (rc == 0)
+        rc = nb_apply(r->live, &entry->change, &r->delta, &how, NULL, error);
+    /* A model by the book has weights once its documents have taught what is known. */
+    if (rc == 0 && how.learner != NULL)
+        r->has_weights |= nb_known_taught(nb_stack_weights_known(r->live->published->weights)) > 0;
+    return rc;
 }
 
 static int visit(void *user, struct nb_entry *entry, struct nb_error *error)

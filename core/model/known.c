@@ -8,12 +8,17 @@
 #include "core/counts/counts.h"
 #include "core/model/order.h"
 
-/* Measured on CLINC150 and 20 Newsgroups: core/EXPERIMENTS.md. */
+/* Measured on CLINC150, 20 Newsgroups and others: core/EXPERIMENTS.md. */
 static const double start_variance = 1; /* of each w_i, before the first example */
-static const double drift = 1e-5;       /* forgets examples before about the last thousand */
-static const double odds_most = 12;     /* clips log-odds */
-/* ln 9: `known` is for texts of which one in ten is of no label. The examples are one to one. */
-static const double prior_odds = 2.1972245773362196;
+/* Forgets examples: drift is `drift_all` / documents, and at least `drift_least`. */
+static const double drift_all = 2, drift_least = 1e-5;
+static const double odds_most = 12; /* clips log-odds ... */
+static const double gap_most = 100; /* ... and distances of scores */
+/* ln 4: `known` is for texts of which one in five is of no label. The examples are one to one. */
+static const double prior_odds = 1.3862943611198906;
+/* Of L labels, (L - 2) / `pair_labels` of the unknown examples leave two out, and at most
+ * `pairs_most`: of few labels two are a large part of the documents. */
+static const double pair_labels = 20, pairs_most = 0.85;
 /* Documents that teach: each up to `all_up_to`, then one of `some`, then one of `few`. */
 static const uint64_t all_up_to = 128, some_up_to = 2048, some = 8, few = 16;
 static const double young = 250; /* documents of lessons, below which samples teach, too */
@@ -60,8 +65,13 @@ double nb_known_of(const struct nb_weights *numbers, const double x[NB_KNOWN_INP
                : rint(sigmoid(prior_odds, w, x) * 1e9) / 1e9;
 }
 
+double nb_known_taught(const struct nb_weights *numbers)
+{
+    return nb_weights_at(numbers, TAUGHT);
+}
+
 /* One step; the drift ends at the start's variance, so that inputs that never vary stay bounded. */
-static void step(struct state *s, const double x[], double y)
+static void step(struct state *s, const double x[], double y, double drift)
 {
     double cx[NB_KNOWN_INPUTS] = {0}, spread = 0;
     for (unsigned i = 0; i < NB_KNOWN_INPUTS; i++) {
@@ -79,7 +89,8 @@ static void step(struct state *s, const double x[], double y)
     }
 }
 
-int nb_known_learn(struct nb_weights *numbers, const double x[NB_KNOWN_INPUTS], bool is_known)
+int nb_known_learn(struct nb_weights *numbers, const double x[NB_KNOWN_INPUTS], bool is_known,
+                   uint64_t documents)
 {
     struct state s;
     size_t place = COVARIANCE;
@@ -87,7 +98,7 @@ int nb_known_learn(struct nb_weights *numbers, const double x[NB_KNOWN_INPUTS], 
         nb_weights_reserve(numbers, NB_WEIGHTS_RANGE) != 0)
         return NB_NO_MEMORY;
     read_state(numbers, &s);
-    step(&s, x, is_known ? 1 : 0);
+    step(&s, x, is_known ? 1 : 0, fmax(drift_least, drift_all / fmax(1, (double)documents)));
     nb_weights_set(numbers, TAUGHT, nb_weights_at(numbers, TAUGHT) + 0.5);
     for (unsigned i = 0; i < NB_KNOWN_INPUTS; i++) {
         nb_weights_set(numbers, WEIGHTS + i, s.w[i]);
@@ -120,7 +131,7 @@ static void put_kinds(const uint32_t fields[NB_STACK_GROUPS], size_t size,
 void nb_known_see(const struct nb_feature *features, const uint64_t *cells, size_t size,
                   const uint32_t fields[NB_STACK_GROUPS], struct nb_known_seen *seen)
 {
-    *seen = (struct nb_known_seen){{0}, {0}};
+    *seen = (struct nb_known_seen){{0}, {0}, {0}};
     for (size_t i = 0; i < size; i++)
         if (cells[i] == 0 && !nb_feature_is_number(features[i].id))
             seen->unknown[kind_of(features[i].id)]++;
@@ -138,24 +149,48 @@ uint32_t nb_known_count(const struct nb_known_seen *seen)
     return count;
 }
 
-static double clip(double odds)
+static uint64_t documents_of(const struct nb_model *model, uint32_t row, uint32_t label)
 {
-    return fmax(0, fmin(odds, odds_most));
+    return nb_counts_of(model, nb_model_row(model, row), label).documents;
 }
 
-/* The log-odds of the winner and the entropy. The log scores are ln P(v) plus a constant. */
+void nb_known_see_foreign(const struct nb_model *model, const struct nb_feature *features,
+                          const uint32_t *rows, size_t size, uint32_t label,
+                          struct nb_known_seen *seen)
+{
+    for (size_t i = 0; i < size; i++)
+        if (rows[i] == NB_NO_ROW || documents_of(model, rows[i], label) == 0)
+            seen->foreign[kind_of(features[i].id)]++;
+}
+
+void nb_known_add(struct nb_known_seen *seen, uint64_t id, bool is_known, bool is_own)
+{
+    enum nb_known_kind kind = kind_of(id);
+    seen->all[kind]++;
+    seen->unknown[kind] += !is_known;
+    seen->foreign[kind] += !is_own;
+}
+
+/* The log-odds of the winner, and how far the scores lie apart. */
 static void put_scores(const struct nb_scores *s, double x[])
 {
-    double best = s->probabilities[s->best], others = 0, entropy = 0;
-    double top = s->log_scores[s->best], log_best = log(best);
+    double best = s->probabilities[s->best], others = 0, sum = 0, squares = 0;
     for (size_t v = 0; v < s->size; v++) {
-        double p = s->probabilities[v];
-        others += v == s->best ? 0 : p;
-        entropy -= p > 0 ? p * (s->log_scores[v] - top + log_best) : 0;
+        double gap = fmin(s->log_scores[s->best] - s->log_scores[v], gap_most);
+        others += v == s->best ? 0 : s->probabilities[v];
+        sum += gap;
+        squares += gap * gap;
     }
-    x[1] = (others > 0 ? fmax(-odds_most, fmin(log_best - log(others), odds_most)) : odds_most) / 4;
-    x[2] = clip(top - s->log_scores[s->second]) / 4;
-    x[3] = entropy / 2;
+    double mean = sum / (double)s->size;
+    double odds = others > 0 ? log(best) - log(others) : odds_most;
+    x[1] = fmax(-odds_most, fmin(odds, odds_most)) / 4;
+    x[2] = mean / 10;
+    x[3] = sqrt(fmax(0, squares / (double)s->size - mean * mean)) / 5;
+}
+
+static double share_of(const uint32_t part[], const struct nb_known_seen *seen, unsigned kind)
+{
+    return 2 * (double)part[kind] / fmax(1, seen->all[kind]);
 }
 
 void nb_known_put(const struct nb_known_seen *seen, const struct nb_scores *scores,
@@ -163,11 +198,15 @@ void nb_known_put(const struct nb_known_seen *seen, const struct nb_scores *scor
 {
     memset(x, 0, NB_KNOWN_INPUTS * sizeof *x);
     x[0] = 1;
-    if (scores != NULL)
+    x[4] = share_of(seen->unknown, seen, NB_KNOWN_WORDS);
+    x[5] = share_of(seen->unknown, seen, NB_KNOWN_NGRAMS);
+    x[6] = share_of(seen->unknown, seen, NB_KNOWN_PAIRS);
+    if (scores != NULL) {
         put_scores(scores, x);
-    for (unsigned kind = 0; kind < NB_KNOWN_KINDS; kind++)
-        x[4 + kind] = 2 * (double)seen->unknown[kind] / fmax(1, seen->all[kind]);
-    x[7] = log1p(nb_known_count(seen)) / 4;
+        x[6] = share_of(seen->foreign, seen, NB_KNOWN_WORDS);
+        x[7] = share_of(seen->foreign, seen, NB_KNOWN_NGRAMS);
+    }
+    x[8] = log1p(nb_known_count(seen)) / 4;
 }
 
 /* ---- lessons --------------------------------------------------------------------------------- */
@@ -196,20 +235,29 @@ bool nb_known_is_young(const struct nb_live *live)
     return nb_weights_at(numbers_of(live), TAUGHT) < young;
 }
 
-/* Counts the features of a counted document without the document, and without its whole label. */
-static void see_rows(const struct nb_model *model, const struct nb_rows *rows, uint32_t label,
-                     struct nb_known_seen seen[2])
+/* An example: a counted document without itself, or without all documents of its label (out[0]) and
+ * of another one. */
+struct example {
+    uint32_t label, out[2];
+    unsigned outs;
+};
+
+/* Counts the features of the example, and those that the winner of its scores does not have. */
+static void see_rows(const struct nb_model *model, const struct nb_rows *rows,
+                     const struct example *e, uint32_t winner, struct nb_known_seen *seen)
 {
-    seen[0] = seen[1] = (struct nb_known_seen){{0}, {0}};
+    *seen = (struct nb_known_seen){{0}, {0}, {0}};
     for (size_t i = 0; i < rows->size; i++) {
-        struct nb_row row = nb_model_row(model, rows->counts[i].row);
-        enum nb_known_kind kind = kind_of(row.id);
-        struct nb_two_documents d = nb_counts_of_two(model, rows->counts[i].row, label);
-        seen[0].all[kind]++;
-        seen[0].unknown[kind] += d.all <= 1;
-        seen[1].unknown[kind] += d.all <= d.own;
+        uint32_t row = rows->counts[i].row;
+        enum nb_known_kind kind = kind_of(nb_model_row_id(model, row));
+        struct nb_two_documents d = nb_counts_of_two(model, row, e->label);
+        uint64_t out = e->outs == 0 ? 1 : d.own;
+        out += e->outs == 2 ? documents_of(model, row, e->out[1]) : 0;
+        seen->all[kind]++;
+        seen->unknown[kind] += d.all <= out;
+        seen->foreign[kind] +=
+            winner == e->label ? d.own <= 1 : documents_of(model, row, winner) == 0;
     }
-    memcpy(seen[1].all, seen[0].all, sizeof seen[0].all);
 }
 
 /* Takes a label out of scores, and ranks the others. */
@@ -226,54 +274,81 @@ static void drop_label(struct nb_scores *s, uint32_t label)
     nb_scores_rank(s);
 }
 
-/* Sets the inputs that follow from the stack's scores of one example. */
-static int put_example(struct nb_known_teacher *t, const struct nb_live *live,
-                       const struct nb_stack_inputs *inputs, uint32_t label, bool is_known,
-                       const struct nb_known_seen *seen, double x[])
+/* Sets the inputs of both examples of a document that no scores tell apart. */
+static void put_both(const struct nb_model *model, const struct nb_rows *rows, uint32_t label,
+                     double x[2][NB_KNOWN_INPUTS])
 {
-    int rc = inputs == NULL ? 0 : nb_stack_score(live->published->weights, inputs, &t->scores);
+    struct nb_known_seen seen[2] = {{{0}, {0}, {0}}};
+    for (size_t i = 0; i < rows->size; i++) {
+        enum nb_known_kind kind = kind_of(nb_model_row(model, rows->counts[i].row).id);
+        struct nb_two_documents d = nb_counts_of_two(model, rows->counts[i].row, label);
+        seen[0].all[kind]++;
+        seen[0].unknown[kind] += d.all <= 1;
+        seen[1].unknown[kind] += d.all <= d.own;
+    }
+    memcpy(seen[1].all, seen[0].all, sizeof seen[0].all);
+    nb_known_put(&seen[0], NULL, x[0]);
+    nb_known_put(&seen[1], NULL, x[1]);
+}
+
+/* Sets the inputs of one example from its inputs to the stack. */
+static int put_example(struct nb_known_teacher *t, const struct nb_live *live,
+                       const struct nb_stack_inputs *inputs, const struct nb_rows *rows,
+                       struct example *e, double x[])
+{
+    struct nb_scores *scores = &t->scores;
+    struct nb_known_seen seen;
+    int rc = nb_stack_score(live->published->weights, inputs, scores);
     if (rc != 0)
         return rc;
-    if (inputs != NULL && !is_known)
-        drop_label(&t->scores, label);
-    if (inputs != NULL)
-        (void)nb_scores_moderate_by(&t->scores, live->counts, is_known ? label : NB_LABELS_NONE);
-    nb_known_put(seen, inputs != NULL ? &t->scores : NULL, x);
+    for (unsigned i = 0; i < e->outs; i++) {
+        e->out[i] = i == 0 ? e->label : scores->labels[scores->best];
+        drop_label(scores, e->out[i]);
+    }
+    (void)nb_scores_moderate_by(scores, live->counts, e->outs == 0 ? e->label : NB_LABELS_NONE);
+    see_rows(live->counts, rows, e, scores->labels[scores->best], &seen);
+    nb_known_put(&seen, scores, x);
     return 0;
+}
+
+/* How many labels the next unknown example leaves out: spread evenly by the golden ratio. */
+static unsigned labels_out(const struct nb_weights *numbers, uint32_t labels)
+{
+    double turn = nb_weights_at(numbers, TAUGHT) * 0.6180339887498949;
+    double pairs = fmin(pairs_most, ((double)labels - 2) / pair_labels);
+    return labels > 3 && turn - floor(turn) < pairs ? 2 : 1;
 }
 
 int nb_known_teach(struct nb_known_teacher *t, struct nb_live *live,
                    const struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label)
 {
     struct nb_stack_weights *weights = live->published->weights;
-    struct nb_known_seen seen[2];
+    struct nb_weights *numbers = nb_stack_weights_known(weights);
     double x[2][NB_KNOWN_INPUTS];
     uint64_t of_label = nb_model_documents(live->counts, label);
+    uint64_t documents = nb_model_documents_all(live->counts);
     int rc = 0;
-    if (of_label == 0 || !nb_order_teaches(of_label - 1) ||
-        of_label == nb_model_documents_all(live->counts))
+    if (of_label == 0 || !nb_order_teaches(of_label - 1) || of_label == documents)
         return 0;
-    const struct nb_stack_inputs *gone = NULL;
-    if (inputs->size <= 2) {
-        inputs = NULL;
-    } else {
+    if (inputs != NULL && inputs->size > 2) {
+        struct example known = {.label = label};
+        struct example unknown = {.label = label, .outs = labels_out(numbers, inputs->size)};
         nb_stack_inputs_twin(&t->inputs, weights, false);
         rc = nb_stack_inputs_without_label(live->published->stack, live->counts, rows->counts,
                                            rows->size, label, &t->inputs);
-        gone = &t->inputs;
+        if (rc == 0)
+            rc = put_example(t, live, inputs, rows, &known, x[0]);
+        if (rc == 0)
+            rc = put_example(t, live, &t->inputs, rows, &unknown, x[1]);
+    } else {
+        put_both(live->counts, rows, label, x);
     }
-    see_rows(live->counts, rows, label, seen);
-    if (rc == 0)
-        rc = put_example(t, live, inputs, label, true, &seen[0], x[0]);
-    if (rc == 0)
-        rc = put_example(t, live, gone, label, false, &seen[1], x[1]);
     if (rc != 0)
         return rc;
-    struct nb_weights *numbers = nb_stack_weights_known(weights);
     nb_stack_weights_lock(weights);
-    rc = nb_known_learn(numbers, x[0], true);
+    rc = nb_known_learn(numbers, x[0], true, documents);
     if (rc == 0)
-        rc = nb_known_learn(numbers, x[1], false);
+        rc = nb_known_learn(numbers, x[1], false, documents);
     nb_stack_weights_unlock(weights);
     return rc;
 }

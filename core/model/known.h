@@ -4,12 +4,17 @@
  * logistic regression that needs no document of no label: while the model learns, some documents
  * teach it twice, once as they are (known), and once as if their label did not exist (unknown).
  *
- *     known = 1 / (1 + exp(-sum of w_i x_i - ln 9))
+ *     known = 1 / (1 + exp(-sum of w_i x_i - ln 4))
  *
- *     x  1; with more than two labels of a stacked model also: the winner's log-odds against all
- *        others, those against the runner-up, and the entropy of the probabilities; the shares
- *        of the document's words, pairs and n-grams that no document of the labels has; and
- *        ln(1 + number of known features)
+ *     x  1; the shares of the document's words and n-grams that no document of the labels has, and
+ *        ln(1 + number of known features). With more than two labels of a stacked model also: the
+ *        winner's log-odds against all others, how far its score lies above the mean of the scores,
+ *        their standard deviation, and the shares of words and n-grams that the winner's documents
+ *        do not have. Else the share of pairs that no document has.
+ *
+ * An unknown example leaves its label out. If there are many labels, mostly also the label that
+ * wins then: of many labels some are near each other, and most texts of no label are further from
+ * all than a label is from its neighbour.
  *
  * w follows the examples by a recursive Newton method, an extended Kalman filter (Fahrmeir 1992,
  * Posterior Mode Estimation by Extended Kalman Filtering for Multivariate Dynamic Generalized
@@ -19,8 +24,9 @@
  *     C = C - q Cx (Cx)' / (1 + q x'Cx)                 w = w + Cx (y - p)
  *
  * w and C are stored with the weights of the stack (nb_stack_weights_known), so they are a function
- * of the ledger. Known and unknown examples are equally many; ln 9 is for texts of which one in ten
- * is of no label. On the thread that changes the model, except where said.
+ * of the ledger. Known and unknown examples are equally many; ln 4 is for texts of which one in
+ * five is of no label. On the thread that changes the model, except where said.
+ * core/EXPERIMENTS.md has measurements.
  */
 #ifndef NB_CORE_MODEL_KNOWN_H
 #define NB_CORE_MODEL_KNOWN_H
@@ -33,13 +39,14 @@
 #include "core/model/live/live.h"
 #include "core/stack/stack.h"
 
-enum { NB_KNOWN_INPUTS = 8 };
+enum { NB_KNOWN_INPUTS = 9 };
 
 /* The kinds of features whose shares are told apart. */
 enum nb_known_kind { NB_KNOWN_WORDS, NB_KNOWN_PAIRS, NB_KNOWN_NGRAMS, NB_KNOWN_KINDS };
-/* Features of a document: all, and those that no document of the labels has. */
+/* Features of a document: all, those that no document of the labels has, and those that no document
+ * of the winner has. */
 struct nb_known_seen {
-    uint32_t all[NB_KNOWN_KINDS], unknown[NB_KNOWN_KINDS];
+    uint32_t all[NB_KNOWN_KINDS], unknown[NB_KNOWN_KINDS], foreign[NB_KNOWN_KINDS];
 };
 /* The number of features that some document has. Any thread. */
 uint32_t nb_known_count(const struct nb_known_seen *seen);
@@ -48,17 +55,28 @@ uint32_t nb_known_count(const struct nb_known_seen *seen);
  * struct nb_stack_inputs has them; NULL: they are counted. Any thread. */
 void nb_known_see(const struct nb_feature *features, const uint64_t *cells, size_t size,
                   const uint32_t fields[NB_STACK_GROUPS], struct nb_known_seen *seen);
-/* Sets the inputs. `scores`: those of the stack, ranked and moderated; NULL: by the book. Any
- * thread. */
+/* Counts the features that no document of the label has, in rows that were found (NB_NO_ROW: none).
+ * Any thread, under the model's read lock. */
+void nb_known_see_foreign(const struct nb_model *model, const struct nb_feature *features,
+                          const uint32_t *rows, size_t size, uint32_t label,
+                          struct nb_known_seen *seen);
+/* Adds one feature: whether any label has it, or it is a number, and whether the winner has it. */
+void nb_known_add(struct nb_known_seen *seen, uint64_t id, bool is_known, bool is_own);
+/* Sets the inputs. `scores`: those of the stack for more than two labels, ranked and moderated;
+ * NULL: none, and `foreign` is not used. Any thread. */
 void nb_known_put(const struct nb_known_seen *seen, const struct nb_scores *scores,
                   double x[NB_KNOWN_INPUTS]);
 /* Returns `known`; NaN if the regression has learned fewer than NB_KNOWN_LEAST documents. Any
  * thread, under the lock of the weights. */
 enum { NB_KNOWN_LEAST = 20 };
 double nb_known_of(const struct nb_weights *numbers, const double x[NB_KNOWN_INPUTS]);
-/* Learns an example. Changes nothing if NB_NO_MEMORY is returned, else returns 0. The caller holds
- * the lock of the weights for writing. */
-int nb_known_learn(struct nb_weights *numbers, const double x[NB_KNOWN_INPUTS], bool is_known);
+/* How many documents have taught the regression. As nb_known_of. */
+double nb_known_taught(const struct nb_weights *numbers);
+/* Learns an example, while the model has so many documents: a small model changes fast. Changes
+ * nothing if NB_NO_MEMORY is returned, else returns 0. The caller holds the lock of the weights for
+ * writing. */
+int nb_known_learn(struct nb_weights *numbers, const double x[NB_KNOWN_INPUTS], bool is_known,
+                   uint64_t documents);
 
 /* Memory for lessons, reused. `{0}` is empty. */
 struct nb_known_teacher {
@@ -71,7 +89,7 @@ bool nb_known_wants(const struct nb_live *live);
 /* Whether the documents of a refit's sample should teach: the regression has learned few. */
 bool nb_known_is_young(const struct nb_live *live);
 /* Teaches a counted document, once as it is and once without its label. `inputs`: its leave-one-out
- * inputs. Does nothing unless two other documents have the label.
+ * inputs; NULL: the model is by the book. Does nothing unless two other documents have the label.
  * Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 int nb_known_teach(struct nb_known_teacher *teacher, struct nb_live *live,
                    const struct nb_stack_inputs *inputs, const struct nb_rows *rows,

@@ -445,7 +445,10 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     if (!nb_published_is_stacked(live->published)) {
         nb_refit_drop(live);
-        return nb_order_forget(order);
+        int code = nb_order_forget(order);
+        bool tells = code == 0 && lesson->rows != NULL && nb_known_wants(live);
+        return tells ? nb_known_teach(&l->reader->known, live, NULL, lesson->rows, lesson->label)
+                     : code;
     }
     bool learns = lesson->rows != NULL && !l->is_restored;
     int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);

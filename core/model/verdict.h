@@ -73,7 +73,7 @@ struct nb_verdict {
     bool has_evidence; /* some feature that was scored is known, of whatever kind; if not, the
                           probabilities of a stacked model are its prior */
     /* The probability that the document is of any of the labels (core/model/known.h); NaN: the
-     * model has too few documents to say, is by the book, or is judged together with its parent. */
+     * model has too few documents to say. */
     double of_labels;
     double min_known; /* the model's setting: below it the decision is "none"; 0: never */
     bool truncated;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/counts/counts.h"
 #include "core/model/learner.h"
 #include "core/model/registry.h"
 #include "core/model/verdict_parts.h"
@@ -129,18 +130,47 @@ static int calibrate(struct nb_verdict *verdict)
     return 0;
 }
 
-/* Whether one of several models that decide together has some feature of the bag. */
+/* Whether a model has the feature: in a document of the label, or of any (NB_LABELS_NONE). */
+static bool has_feature(const struct nb_model *counts, uint64_t id, uint32_t label)
+{
+    uint32_t row = nb_model_find(counts, id);
+    if (row == NB_NO_ROW || nb_model_row_is_unused(counts, row))
+        return false;
+    return label == NB_LABELS_NONE ||
+           nb_counts_of(counts, nb_model_row(counts, row), label).documents > 0;
+}
+
+/* Whether one of several models that decide together has the feature, in a document of the label
+ * whose numbers in them are given (NULL: of any). */
+static bool chain_has(const struct nb_parent_chain *chain, uint64_t id, const uint32_t numbers[])
+{
+    bool has = false;
+    for (unsigned c = 0; c < chain->contributor_count && !has; c++)
+        has = (numbers == NULL || numbers[c] != NB_BLEND_NO_LABEL) &&
+              has_feature(chain->live[chain->contributors[c]]->counts, id,
+                          numbers == NULL ? NB_LABELS_NONE : numbers[c]);
+    return has;
+}
+
+/* Whether they have some feature of the bag. */
 static bool any_has(const struct nb_verdict_private *p)
 {
-    for (unsigned c = 0; c < p->chain.contributor_count; c++) {
-        const struct nb_model *counts = p->chain.live[p->chain.contributors[c]]->counts;
-        for (size_t i = 0; i < p->bag.size; i++) {
-            uint32_t row = nb_model_find(counts, p->bag.features[i].id);
-            if (row != NB_NO_ROW && !nb_model_row_is_unused(counts, row))
-                return true;
-        }
+    bool has = false;
+    for (size_t i = 0; i < p->bag.size && !has; i++)
+        has = chain_has(&p->chain, p->bag.features[i].id, NULL);
+    return has;
+}
+
+/* Counts the features of the bag, and those of the winner, for several models together. */
+static void see_chain(struct nb_verdict_private *p, uint32_t winner)
+{
+    const uint32_t *numbers = p->chain.blend.labels[winner].numbers;
+    p->seen = (struct nb_known_seen){{0}, {0}, {0}};
+    for (size_t i = 0; i < p->bag.size; i++) {
+        uint64_t id = p->bag.features[i].id;
+        bool is_known = nb_feature_is_number(id) || chain_has(&p->chain, id, NULL);
+        nb_known_add(&p->seen, id, is_known, is_known && chain_has(&p->chain, id, numbers));
     }
-    return false;
 }
 
 /* Sets whether there is evidence. */
@@ -159,17 +189,41 @@ static void see(struct nb_verdict *verdict)
     p->is_prior = stacked && !verdict->has_evidence;
 }
 
+/* The regression of the model that judges, or of the one in the chain that has learned most. */
+static const struct nb_weights *regression(const struct nb_verdict_private *p)
+{
+    const struct nb_weights *most = NULL;
+    if (p->judge != NULL)
+        return nb_stack_weights_known(p->published->weights);
+    for (unsigned c = 0; c < p->chain.contributor_count; c++) {
+        struct nb_published *one = p->chain.published[p->chain.contributors[c]];
+        const struct nb_weights *numbers = nb_stack_weights_known(one->weights);
+        bool is_alike = nb_published_is_stacked(one) == nb_published_is_stacked(p->published);
+        if (is_alike && (most == NULL || nb_known_taught(numbers) > nb_known_taught(most)))
+            most = numbers;
+    }
+    return most;
+}
+
 /* Sets the probability that the document is of any of the labels. */
 static void tell_known(struct nb_verdict *verdict)
 {
-    const struct nb_verdict_private *p = verdict->private_;
-    bool has_many = verdict->size > 2;
+    struct nb_verdict_private *p = verdict->private_;
+    bool has_scores = verdict->size > 2 && verdict->stacked;
+    const struct nb_weights *numbers = regression(p);
+    const struct nb_scores *scores = verdict->stacked && !p->is_prior ? &p->stacked : &p->scores;
+    uint32_t winner = p->scores.labels[scores->best];
     double x[NB_KNOWN_INPUTS];
     verdict->of_labels = (double)NAN;
-    if (p->judge == NULL || !verdict->stacked || verdict->size < 2)
+    if (verdict->size < 2 || nb_known_taught(numbers) < NB_KNOWN_LEAST)
         return;
-    nb_known_put(&p->seen, has_many ? p->is_prior ? &p->scores : &p->stacked : NULL, x);
-    verdict->of_labels = nb_known_of(nb_stack_weights_known(p->published->weights), x);
+    if (p->judge == NULL)
+        see_chain(p, winner);
+    else if (has_scores)
+        nb_known_see_foreign(p->judge->counts, p->bag.features, p->rows, p->bag.size, winner,
+                             &p->seen);
+    nb_known_put(&p->seen, has_scores ? scores : NULL, x);
+    verdict->of_labels = nb_known_of(numbers, x);
 }
 
 /* Sets labels, documents, probabilities and winner from the scores. Under the locks, like

@@ -124,11 +124,14 @@ static bool is_staged(const struct nb_group_model *model)
     return model->last != model->live->checkpoint.last;
 }
 
-/* A model that was stacked once keeps records of weights. */
+/* A model that was stacked once keeps records of weights, and one by the book those of the
+ * regression of core/model/known.h. */
 static bool has_weights(const struct nb_live *live)
 {
+    struct nb_stack_weights *weights = live->published->weights;
     return nb_published_is_stacked(live->published) ||
-           nb_weights_places(nb_stack_weights_order(live->published->weights)) > 0;
+           nb_weights_places(nb_stack_weights_order(weights)) > 0 ||
+           nb_weights_places(nb_stack_weights_known(weights)) > 0;
 }
 
 static int put_model(struct nb_group *group, struct nb_view *view, struct nb_group_model *model,

@@ -240,7 +240,10 @@ void nb_filter_report_verdict(const struct nb_config *config, const struct nb_ve
     bool is_unsure = !is_spam && (is_none || p >= config->filter_unsure);
     report->is_ready = true;
     report->probability = p;
-    report->log_odds = nb_filter_log_odds(p);
+    /* Clients with bounds of their own would take a score above 0 for some doubt about spam. */
+    report->log_odds = is_none ? fmin(nb_filter_log_odds(p), 0) : nb_filter_log_odds(p);
+    if (is_none)
+        report->note = ", none of the labels";
     report->action = is_none ? NB_FILTER_NO_ACTION : nb_filter_action_of(config, spam);
     report->status = is_spam ? "spam" : is_unsure ? "unsure" : "ham";
     struct nb_filter_symbol *symbol = filter_add_symbol(report,

@@ -115,7 +115,7 @@ def damaged(dump, rng):
     version = next(k for k, v in newer.items() if isinstance(v, int))
     newer[version] += 1
     yield "newer version", json.dumps(newer).encode() + b"\n" + b"".join(lines[1:])
-    for key in list(newer):
+    for key in sorted(set(newer) - {"stack"}):  # without weights a model learns them from its documents
         less = {k: v for k, v in json.loads(lines[0]).items() if k != key}
         yield f"header without {key}", json.dumps(less).encode() + b"\n" + b"".join(lines[1:])
 

@@ -3,9 +3,12 @@
 import math
 import os
 
+import rspamd
+import test_lines
 from acknowledged import NDJSON, exported, rebuilt, verified
-from harness import equal, holds, near, refused
+from harness import equal, holds, near, refused, wait_for
 from test_client import Bayesc
+from test_milter import Milter, status_of
 
 DESK = {
     "opening": ("when are you open", "opening hours on saturday", "are you open on sunday", "what time do you close"),
@@ -91,10 +94,7 @@ def test_two_labels(api):
             api.post(path + "/train", {"text": f"cheap pills buy now offer{i % 7} win{i % 5}", "label": "spam"}).ok()
             api.post(path + "/train", {"text": f"meeting at noon agenda{i % 7} minutes{i % 5}", "label": "ham"}).ok()
         own, foreign = asked(api, path, "cheap pills offer3 win2"), asked(api, path, "penguins swim under blue ice")
-        if name == "book":
-            holds("known" not in own, own)
-        else:
-            holds(own["known"] > 0.9 > foreign["known"], (name, own["known"], foreign["known"]))
+        holds(own["known"] > 0.9 > 0.5 > foreign["known"], (name, own["known"], foreign["known"]))
 
 
 def test_evidence_of_ngrams_alone(api):
@@ -142,12 +142,94 @@ def test_label_without_a_document(api):
     holds("known" not in said, said)
 
 
+def test_shares_where_nothing_is_known(api):
+    """500 and 500 give a half each, a label with a fiftieth of a tenth that; by the book, too."""
+    M = "/v1/models/" + api.name()
+    for name, settings in (("stacked", {"preset": "text"}), ("book", {"preset": "book"})):
+        for counts in ({"a": 500, "b": 500}, {"a": 500, "b": 499, "c": 2}):
+            path = f"{M}-{name}-{len(counts)}"
+            api.put(path, settings).ok(201)
+            rows = [{"text": f"{label * 5} word{i % 9}", "label": label, "id": f"{label}{i}"} for label, n in counts.items() for i in range(n)]
+            for at in range(0, len(rows), 250):
+                equal(api.post(path + "/train", {"documents": rows[at:at + 250]}).ok().json["failed"], 0)
+            said = asked(api, path, "qqqq")
+            equal(said["evidence"], "none")
+            for label, n in counts.items():
+                near(said["probabilities"][label], n / len(rows), (name, said), 1e-9)
+
+
+def test_by_the_book(api):
+    """A model by the book has it, from the shares of the words alone; its probabilities are those of the book."""
+    M = "/v1/models/" + api.name()
+    api.put(M, {"preset": "book"}).ok(201)
+    equal(api.put(M, {"preset": "book", "min_known": 0.5}).ok().json["settings"]["min_known"], 0.5)
+    for turn in range(3):
+        for i in range(4):
+            for label, texts in DESK.items():
+                api.post(M + "/train", {"text": f"{texts[i]} {'please thanks hello'.split()[turn]}", "label": label}).ok()
+    for text in FOREIGN[1:]:
+        equal(asked(api, M, text)["decision"], "none", text)
+    said = asked(api, M, DESK["parcel"][0])
+    holds(said["known"] > 0.5 and said["decision"] == said["label"], said)
+
+
+def test_with_a_parent(api):
+    """What both have is known, judged by the regression of the one that has learned more."""
+    name = api.name()
+    M, parent = f"/v1/models/{name}", f"/v1/models/{name}-parent"
+    filled(api, parent)
+    alone = {t: asked(api, parent, t)["known"] for t in (DESK["size"][0], FOREIGN[0])}
+    api.put(M, {"preset": "text", "parent": name + "-parent"}).ok(201)
+    for text, known in alone.items():
+        near(asked(api, M, text)["known"], known, "as the parent says", 1e-9)
+    for i, text in enumerate(("when does the moon rise", "how far is the moon", "is the moon full")):
+        api.post(M + "/train", {"text": text, "label": "opening", "id": str(i)}).ok()
+        api.post(M + "/train", {"text": f"my parcel is late {i}", "label": "parcel", "id": f"p{i}"}).ok()
+    holds(asked(api, M, "how far is the moon")["known"] > asked(api, parent, "how far is the moon")["known"] + 0.1, "the model's own words are known")
+    texts = (*FOREIGN[2:], DESK["parcel"][0])
+    known = [asked(api, M, t)["known"] for t in texts]
+    holds(known[-1] > max(known[:-1]), known)
+    bound = (known[-1] + max(known[:-1])) / 2
+    for text in texts[:-1]:
+        equal(asked(api, M, text, f"?min_known={bound!r}")["decision"], "none")
+    equal(asked(api, M, texts[-1], f"?min_known={bound!r}")["decision"], "parcel")
+
+
+def test_mail_of_no_label_is_let_through(api):
+    """At each door a mail that is none of the labels is no spam, whatever its probability: no action, and no score above 0."""
+    daemon = rspamd.taught(api, add_header="0.51", rewrite_subject="0.6", reject="0.7", unsure="0.3")
+    daemon.client.put(rspamd.MAIL, {"min_known": 0}).ok()
+    equal(rspamd.check(daemon, rspamd.spam())["action"], "reject")
+    daemon.client.put(rspamd.MAIL, {"min_known": 1}).ok()
+    equal(daemon.client.post(rspamd.MAIL + "/classify", rspamd.spam(), "message/rfc822").ok().json["decision"], "none")
+    report = rspamd.check(daemon, rspamd.spam())
+    equal((report["action"], next(iter(report["symbols"])), report["score"]), ("no action", "BAYES_UNSURE", 0))
+    status = report["milter"]["add_headers"]["X-Bayes-Status"]
+    holds(status.startswith("unsure, probability=") and status.endswith(", none of the labels"), status)
+    for protocol, version in (("SPAMC", "1.5"), ("RSPAMC", "1.3")):
+        reply = test_lines.ask(daemon, test_lines.whole("CHECK", rspamd.spam(), version, protocol)).decode()
+        holds("False ; 0.0 /" in reply or "False; 0.00 /" in reply, reply)
+    reply = test_lines.ask(daemon, test_lines.whole("PROCESS", rspamd.spam())).decode()
+    holds("X-Spam-Flag" not in reply and "X-Spam-Status: No, score=0.0" in reply and "***SPAM***" not in reply, reply)
+    with Milter(api, f"http://127.0.0.1:{daemon.port}") as milter:
+        head, _, body = rspamd.spam().decode().partition("\n\n")
+        fields = [tuple(line.split(": ", 1)) for line in head.split("\n")]
+        result = milter.mail(fields, body.encode())
+        holds(result.passes() and status_of(result, fields).startswith("unsure, ") and "none of the labels" in status_of(result, fields), vars(result))
+    daemon.stop()
+
+
 def test_state_is_a_function_of_the_ledger(api):
+    for settings in ({}, {"preset": "book"}):
+        assert_state_is_of_the_ledger(api, settings)
+
+
+def assert_state_is_of_the_ledger(api, settings):
     M = "/v1/models/" + api.name()
     texts = [t for of in DESK.values() for t in of] + list(FOREIGN)
     daemon = api.another().start()
     client = daemon.client
-    filled(client, M)
+    filled(client, M, settings)
     client.post(M + "/untrain", {"text": DESK["size"][0]}).ok()
     before = [asked(client, M, t)["known"] for t in texts]
     client.put("/v1/models/copy/import", exported(client, M.rsplit("/", 1)[1]), NDJSON).ok(201)
@@ -161,7 +243,11 @@ def test_state_is_a_function_of_the_ledger(api):
     for text, one in zip(texts, before):
         near(asked(daemon.client, M, text)["known"], one, "after a start", 1e-9)
     client = daemon.client
-    client.post(M + "/refit").ok()
+    if settings:  # weights are learned from the documents; what is known stays
+        client.put(M, {"decision": "stacked"}).ok()
+        wait_for(lambda: asked(client, M, texts[0])["calibrated"], "the weights are fitted")
+    else:
+        client.post(M + "/refit").ok()
     again = [asked(client, M, t)["known"] for t in texts]
     daemon.stop()
     verified(api, data)

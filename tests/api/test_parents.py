@@ -216,7 +216,7 @@ def test_the_client_tells_them(api):
     daemon.client.post(USER + "/train", {"text": "cheap lunch", "label": "ham"}).ok()
     client = Bayesc(api, f"http://{daemon.host}:{daemon.port}")
     told = client.run("explain", "-m", "user", "-n", "50", "--text", stdin=b"cheap lunch").decode()
-    holds("from" in told.splitlines()[2].split(), told)
+    holds("from" in next(line for line in told.splitlines() if line.startswith("token ")).split(), told)
     row = next(line for line in told.splitlines() if line.startswith("cheap "))
     holds("user " in row and "all " in row and row.count("%") == 2, told)
     holds("%" not in client.run("explain", "-m", "all", "-n", "50", "--text", stdin=b"cheap lunch").decode(), "without a parent")

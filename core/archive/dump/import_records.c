@@ -108,7 +108,9 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
      * and not fitted again. For example, if a list of words was stored as documents, a refit to
      * these would not suit mails. The twin starts from the scores of the stack. */
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
-    if (rc == 0 && has_learned && nb_weights_places(order) == 0)
+    const struct nb_weights *known =
+        nb_stack_weights_known(import->live->published->weights); /* a model by the book has it */
+    if (rc == 0 && has_learned && nb_weights_places(order) == 0 && nb_weights_places(known) == 0)
         rc = nb_order_set_fingerprint(order,
                                       nb_stack_fingerprint(import->live->published->stack, true));
     if (rc == NB_NO_MEMORY)

@@ -54,11 +54,11 @@ static double slow_probability(const struct slow *s, const double x[], double pr
     return 1 / (1 + exp(-z));
 }
 
-static void slow_learn(struct slow *s, const double x[], double y)
+static void slow_learn(struct slow *s, const double x[], double y, double drift)
 {
     double information[N][N];
     for (unsigned i = 0; i < N; i++)
-        s->covariance[i][i] += s->covariance[i][i] < 1 ? 1e-5 : 0;
+        s->covariance[i][i] += s->covariance[i][i] < 1 ? drift : 0;
     invert(s->covariance, information);
     double p = slow_probability(s, x, 1);
     for (unsigned i = 0; i < N; i++)
@@ -94,9 +94,9 @@ START_TEST(regression_follows_the_formulas)
         double known = nb_known_of(&numbers, x);
         ck_assert(isnan(known) == (n < 2 * NB_KNOWN_LEAST));
         if (!isnan(known))
-            ck_assert_double_eq_tol(known, slow_probability(&slow, x, 9), 1e-8);
-        ck_assert_int_eq(nb_known_learn(&numbers, x, is_known), 0);
-        slow_learn(&slow, x, is_known ? 1 : 0);
+            ck_assert_double_eq_tol(known, slow_probability(&slow, x, 4), 1e-8);
+        ck_assert_int_eq(nb_known_learn(&numbers, x, is_known, 100 + n * n), 0);
+        slow_learn(&slow, x, is_known ? 1 : 0, fmax(1e-5, 2.0 / (100 + n * n)));
     }
     nb_weights_deinit(&numbers);
 }
@@ -115,7 +115,7 @@ START_TEST(shares_are_of_each_kind)
     nb_known_see(features, cells, 5, NULL, &seen);
     ck_assert_uint_eq(nb_known_count(&seen), 3);
     nb_known_put(&seen, NULL, x);
-    const double want[] = {1, 0, 0, 0, 2 * 0.5, 2 * 1, 0, log(4) / 4};
+    const double want[] = {1, 0, 0, 0, 2 * 0.5, 0, 2 * 1, 0, log(4) / 4};
     for (unsigned i = 0; i < N; i++)
         ck_assert_double_eq_tol(x[i], want[i], 1e-12);
     uint32_t fields[NB_STACK_GROUPS] = {[NB_FIELD_PAIR] = 1, [NB_FIELD_NGRAM] = 2};
@@ -125,23 +125,27 @@ START_TEST(shares_are_of_each_kind)
 }
 END_TEST
 
-START_TEST(scores_become_odds_and_entropy)
+START_TEST(scores_become_odds_and_distances)
 {
-    struct nb_known_seen seen = {{0}, {0}};
+    struct nb_known_seen seen = {.all = {4, 0, 10}, .unknown = {1, 0, 0}, .foreign = {3, 0, 5}};
     struct nb_scores scores;
-    double x[N], p[] = {0.7, 0.2, 0.1}, entropy = 0;
+    double x[N], p[] = {0.7, 0.2, 0.1}, gaps[3], mean = 0, variance = 0;
     nb_scores_init(&scores);
     ck_assert_int_eq(nb_scores_grow(&scores, 3), 0);
     for (unsigned v = 0; v < 3; v++) {
         scores.log_scores[v] = log(p[v]) + 5;
-        entropy -= p[v] * log(p[v]);
+        gaps[v] = log(p[0] / p[v]);
+        mean += gaps[v] / 3;
     }
+    for (unsigned v = 0; v < 3; v++)
+        variance += (gaps[v] - mean) * (gaps[v] - mean) / 3;
     scores.size = 3;
     nb_scores_rank(&scores);
     nb_known_put(&seen, &scores, x);
-    ck_assert_double_eq_tol(x[1], log(0.7 / 0.3) / 4, 1e-12);
-    ck_assert_double_eq_tol(x[2], log(0.7 / 0.2) / 4, 1e-12);
-    ck_assert_double_eq_tol(x[3], entropy / 2, 1e-12);
+    const double want[] = {1, log(0.7 / 0.3) / 4, mean / 10, sqrt(variance) / 5, 2 * 0.25,
+                           0, 2 * 0.75,           2 * 0.5,   log(14) / 4};
+    for (unsigned i = 0; i < N; i++)
+        ck_assert_double_eq_tol(x[i], want[i], 1e-12);
     nb_scores_deinit(&scores);
 }
 END_TEST
@@ -152,7 +156,7 @@ int main(void)
     TCase *tests = tcase_create("known");
     tcase_add_loop_test(tests, regression_follows_the_formulas, 0, 3);
     tcase_add_test(tests, shares_are_of_each_kind);
-    tcase_add_test(tests, scores_become_odds_and_entropy);
+    tcase_add_test(tests, scores_become_odds_and_distances);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
