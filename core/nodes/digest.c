@@ -20,7 +20,7 @@
 #include "core/model/registry.h"
 #include "core/networks/network/named.h"
 
-enum { NAMES_AT_ONCE = 64, ITEMS_UNTIMED = 1024 };
+enum { ITEMS_UNTIMED = 1024 };
 
 /* The kinds of items that are hashed. */
 enum kind {
@@ -52,31 +52,33 @@ struct summing {
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static struct nb_packer begin(struct summing *s, enum kind kind)
+static bool is_late(const struct summing *s)
+{
+    return nb_clock_monotonic() > s->until;
+}
+
+static const struct nb_string NONE = {"", 0};
+
+/* Adds the hash of an item: of its kind and model, two texts and some numbers. Returns NB_NO_MEMORY
+ * also when the time is over; digest_task distinguishes the two. */
+static int add(struct summing *s, enum kind kind, struct nb_string one, struct nb_string other,
+               const uint64_t *numbers, size_t count)
 {
     struct nb_packer w = {.out = &s->bytes};
     s->bytes.length = 0;
     nb_pack_u8(&w, (uint8_t)kind);
     if (s->live != NULL)
         nb_pack_varint(&w, s->first_entry);
-    return w;
-}
-
-static bool is_late(const struct summing *s)
-{
-    return nb_clock_monotonic() > s->until;
-}
-
-/* Adds the hash of an item. Returns NB_NO_MEMORY also when the time is over; digest_task
- * distinguishes the two. */
-static int add(struct summing *s, const struct nb_packer *w)
-{
+    nb_pack_string(&w, one);
+    nb_pack_string(&w, other);
+    for (size_t i = 0; i < count; i++)
+        nb_pack_u64(&w, numbers[i]);
     if (++s->items % ITEMS_UNTIMED == 0 && is_late(s))
         return NB_NO_MEMORY;
     XXH128_hash_t hash = XXH3_128bits(s->bytes.bytes, s->bytes.length);
-    if (w->code == 0)
+    if (w.code == 0)
         s->sum += (nb_uint128)hash.high64 << 64 | hash.low64;
-    return w->code;
+    return w.code;
 }
 
 /* ---- a model --------------------------------------------------------------------------------- */
@@ -84,14 +86,12 @@ static int add(struct summing *s, const struct nb_packer *w)
 static int add_settings(struct summing *s)
 {
     struct nb_buffer settings = {0};
-    struct nb_packer w = begin(s, KIND_MODEL);
-    if (nb_settings_write(&s->live->published->settings, &settings) != 0)
-        w.code = NB_NO_MEMORY;
-    nb_pack_string(&w, nb_live_name(s->live));
-    nb_pack_string(&w, nb_buffer_string(&settings));
-    nb_pack_varint(&w, s->live->checkpoint.last);
+    int rc = nb_settings_write(&s->live->published->settings, &settings);
+    if (rc == 0)
+        rc = add(s, KIND_MODEL, nb_live_name(s->live), nb_buffer_string(&settings),
+                 &s->live->checkpoint.last, 1);
     nb_buffer_deinit(&settings);
-    return add(s, &w);
+    return rc;
 }
 
 static int add_counts(struct summing *s)
@@ -100,22 +100,16 @@ static int add_counts(struct summing *s)
     size_t labels = nb_model_label_count(counts);
     int rc = nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells);
     for (uint32_t label = 0; rc == 0 && label < labels; label++) {
-        struct nb_packer w = begin(s, KIND_LABEL);
-        nb_pack_varint(&w, label);
-        nb_pack_string(&w, nb_model_label_name(counts, label));
-        nb_pack_varint(&w, nb_model_documents(counts, label));
-        nb_pack_varint(&w, nb_model_occurrences(counts, label, NB_ALL_TOKENS));
-        rc = add(s, &w);
+        const uint64_t numbers[] = {label, nb_model_documents(counts, label),
+                                    nb_model_occurrences(counts, label, NB_ALL_TOKENS)};
+        rc = add(s, KIND_LABEL, nb_model_label_name(counts, label), NONE, numbers, 3);
     }
     for (uint32_t row = 0; rc == 0 && row < nb_model_rows(counts); row++) {
         size_t size = nb_model_cells(counts, row, s->cells, s->cell_room);
         for (size_t i = 0; rc == 0 && i < size; i++) {
-            struct nb_packer w = begin(s, KIND_FEATURE);
-            nb_pack_u64(&w, nb_model_row_id(counts, row));
-            nb_pack_varint(&w, s->cells[i].label);
-            nb_pack_varint(&w, s->cells[i].occurrences);
-            nb_pack_varint(&w, s->cells[i].documents);
-            rc = add(s, &w);
+            const uint64_t numbers[] = {nb_model_row_id(counts, row), s->cells[i].label,
+                                        s->cells[i].occurrences, s->cells[i].documents};
+            rc = add(s, KIND_FEATURE, NONE, NONE, numbers, 4);
         }
     }
     return rc;
@@ -139,27 +133,18 @@ static int add_document(void *user, struct nb_entry *entry, struct nb_error *err
     const struct nb_change *c = &entry->change;
     s->rows.size = 0;
     int rc = nb_bag_decode(c->bag, nb_model_rows(s->live->counts), &s->rows, error);
-    struct nb_packer w = begin(s, KIND_DOCUMENT);
-    nb_pack_varint(&w, entry->number);
-    nb_pack_varint(&w, (uint64_t)c->time);
-    nb_pack_string(&w, c->source);
-    nb_pack_varint(&w, c->label);
-    nb_pack_string(&w, c->id);
-    nb_pack_varint(&w, c->tokens);
-    nb_pack_u64(&w, rc == 0 ? hash_of_bag(s) : 0);
-    if (rc == 0)
-        rc = add(s, &w);
-    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+    if (rc != 0)
+        return rc;
+    const uint64_t numbers[] = {entry->number, (uint64_t)c->time, c->label, c->tokens,
+                                hash_of_bag(s)};
+    return add(s, KIND_DOCUMENT, c->source, c->id, numbers, 5) == 0 ? 0 : nb_error_no_memory(error);
 }
 
 /* Adds a row that is the same on all nodes, `key` included. */
 static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
                       struct nb_string value, struct nb_error *error)
 {
-    struct nb_packer w = begin(s, kind);
-    nb_pack_string(&w, key);
-    nb_pack_string(&w, value);
-    return add(s, &w) == 0 ? 0 : nb_error_no_memory(error);
+    return add(s, kind, key, value, NULL, 0) == 0 ? 0 : nb_error_no_memory(error);
 }
 
 static int add_waiting(void *user, struct nb_string key, struct nb_string value,
@@ -199,18 +184,14 @@ static bool is_in_stream(const struct summing *s, struct nb_string name)
     return nb_relay_stream(name, s->engine->settings.streams) == s->stream;
 }
 
-static int add_some(struct summing *s, struct nb_buffer *after, bool *more,
-                    const struct nb_view *view, struct nb_error *error)
+static int add_models(struct summing *s, const struct nb_view *view, struct nb_error *error)
 {
     char **names;
     size_t count;
-    int rc = nb_registry_names(s->engine, nb_buffer_string(after), NAMES_AT_ONCE, &names, &count,
-                               more, error);
+    bool more;
+    int rc = nb_registry_names(s->engine, NONE, SIZE_MAX, &names, &count, &more, error);
     if (rc != 0)
         return rc;
-    after->length = 0;
-    if (count > 0 && nb_buffer_puts(after, names[count - 1]) != 0)
-        rc = nb_error_no_memory(error);
     for (size_t i = 0; i < count; i++) {
         if (rc == 0 && is_in_stream(s, nb_string_of(names[i])))
             rc = add_all_of(s, names[i], view, error);
@@ -238,8 +219,6 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
 {
     struct summing *s = argument;
     struct nb_view view;
-    struct nb_buffer after = {0};
-    bool more = true;
     uint64_t position = atomic_load(&engine->stream_states.places[s->stream].applied);
     uint64_t now = nb_clock_monotonic();
     s->until = now + (s->most < UINT64_MAX - now ? s->most : UINT64_MAX - now);
@@ -251,18 +230,15 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    struct nb_packer w = begin(s, KIND_STORE);
-    nb_pack_bytes(&w, engine->key.bytes, NB_KEY_BYTES);
-    if (add(s, &w) != 0)
-        rc = nb_error_no_memory(error);
-    while (rc == 0 && more)
-        rc = add_some(s, &after, &more, &view, error);
+    const struct nb_string key = {(const char *)engine->key.bytes, NB_KEY_BYTES};
+    rc = add_stored(s, KIND_STORE, key, NONE, error);
+    if (rc == 0)
+        rc = add_models(s, &view, error);
     if (rc == 0) /* the store's data besides models */
         rc = nb_named_scan(&view, add_named, s, error);
     if (rc == 0)
         rc = nb_message_walk(&view, NB_KEPT_PART, s->stream, 0, add_part, s, error);
     nb_store_snapshot_end(&view);
-    nb_buffer_deinit(&after);
     if (rc == NB_NO_MEMORY && is_late(s))
         rc = nb_error_set(error, NB_TOO_LARGE,
                           "the store is too large to be compared with those of other nodes: that "
