@@ -502,10 +502,11 @@ static const struct nb_option options[] = {
      "\"status\": \"queued\", and publish it later in its order. No: it is answered with 503.",
      NB_RESTART},
     {"nodes", "queue_bytes", NB_OPTION_BYTES, AT(nodes_queue_bytes), 1024, TIB, NULL, "64M",
-     "Bytes that may be kept so; a mail takes about 7 KB. What comes then is answered with 503.",
+     "Bytes that may be kept so in each stream; a mail takes about 7 KB. What comes then is "
+     "answered with 503.",
      NB_RESTART},
     {"nodes", "queue_entries", NB_OPTION_COUNT, AT(nodes_queue_entries), 1, 1000000000, NULL,
-     "100000", "Changes that may be kept so.", NB_RESTART},
+     "100000", "Changes that may be kept so in each stream.", NB_RESTART},
 
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "

@@ -16,7 +16,7 @@
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
-#include "core/nodes/queue.h"
+#include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/configure.h"
 #include "server/nodes/nodes.h"
@@ -284,7 +284,7 @@ bool nb_rejoin_look(struct nb_rejoin *r, struct nb_nodes *nodes, const struct nb
         r->next = nb_clock_monotonic() + RETRY;
         return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
-    nb_nodes_state(nodes, &state);
+    nb_nodes_state(nodes, NB_NODES_ALL, &state);
     if (r->has_old && state.connected)
         remove_old(r);
     if (state.is_outrun && r->config->nodes_peers[0] != '\0' && nb_clock_monotonic() >= r->next)

@@ -380,7 +380,6 @@ void nb_engine_close(struct nb_engine **out)
     pthread_mutex_destroy(&engine->health_lock);
     pthread_mutex_destroy(&engine->queue_lock);
     pthread_rwlock_destroy(&engine->registry);
-    nb_stream_states_deinit(engine);
     free(engine->directory);
     free(engine);
 }

@@ -144,11 +144,12 @@ static int run_relayed(struct nb_engine *engine, struct nb_job *job)
     if (job->relayed == NULL)
         return job->task(engine, job->argument, job->error);
     nb_stream_states_mark(engine);
-    if (!nb_stream_states_stage(engine, job->relayed))
-        return nb_error_set(job->error, NB_BUSY, "a change before this one has failed");
+    int code = nb_stream_states_stage(engine, NULL, job->relayed, job->error);
+    if (code != 0)
+        return code;
     engine->stream_states.time = job->relayed->time;
     nb_relay_apply(job->relayed);
-    int code = job->task(engine, job->argument, job->error);
+    code = job->task(engine, job->argument, job->error);
     nb_relay_apply(NULL);
     engine->stream_states.time = 0;
     if (nb_error_is_passing(code))

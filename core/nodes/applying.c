@@ -51,6 +51,13 @@ static void carried_free(struct carried *c)
     free(c);
 }
 
+/* Counts a change that a node had queued, unless it was made before. */
+static void note_refused(struct nb_replica *r, const struct nb_relayed *here, int code)
+{
+    if (here->outbox != 0 && code != 0 && code != NB_EXISTS)
+        atomic_fetch_add(&r->refused, 1);
+}
+
 /* Called by the writer when it has applied or refused a change. */
 static void on_carried(struct nb_batch *batch, void *user)
 {
@@ -63,13 +70,12 @@ static void on_carried(struct nb_batch *batch, void *user)
         failure = receipt->error;
         failure.code = receipt->code;
     } else {
-        if (receipt->code != 0)
-            nb_queue_note(r->settings.queue, c->here.stream, c->here.outbox, receipt->code);
-        nb_outgoing_answer(r, c->here.message_id, &(struct nb_answer){.batch = &c->batch});
+        note_refused(r, &c->here, receipt->code);
+        nb_outgoing_answer(r, c->here.one.id, &c->batch, NULL, NULL);
     }
     pthread_mutex_lock(&r->lock);
     r->carried--;
-    r->carried_bytes -= c->here.message.length;
+    r->carried_bytes -= c->here.one.message.length;
     if (r->failure.code == 0)
         r->failure = failure;
     carried_free(c);
@@ -95,7 +101,7 @@ static int take_change(struct carried *c, struct nb_operation *o, struct nb_erro
     struct nb_string source = o->relayed_change.source;
     uint8_t creates = c->here.creates;
     int rc = nb_batch_new(r->engine, o->relayed_change.model,
-                          nb_outgoing_is_single(r, c->here.message_id), &c->batch, error);
+                          nb_outgoing_is_single(r, c->here.one.id), &c->batch, error);
     if (rc != 0)
         return rc;
     change->relayed = c->here;
@@ -111,7 +117,7 @@ static int take_change(struct carried *c, struct nb_operation *o, struct nb_erro
 static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_relayed *here,
                  struct nb_error *error)
 {
-    struct nb_string message = here->message, id = here->message_id;
+    struct nb_string message = here->one.message, id = here->one.id;
     wait_for_room(r, CARRIED_MOST, CARRIED_BYTES);
     struct carried *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -120,8 +126,8 @@ static int carry(struct nb_replica *r, struct nb_operation *o, const struct nb_r
     int rc = nb_buffer_append(&c->bytes, message.bytes, message.length);
     if (rc == 0)
         rc = nb_buffer_append(&c->bytes, id.bytes, id.length);
-    c->here.message.bytes = c->bytes.bytes;
-    c->here.message_id.bytes = c->bytes.bytes + message.length;
+    c->here.one.message.bytes = c->bytes.bytes;
+    c->here.one.id.bytes = c->bytes.bytes + message.length;
     rc = rc != 0 ? nb_error_no_memory(error) : take_change(c, o, error);
     if (rc != 0) {
         carried_free(c);
@@ -213,7 +219,7 @@ static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
     case NB_RELAYED_CHANGE_CLEAR:
         return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
     case NB_RELAYED_CHANGE_PART:
-        return nb_import_parts_add(engine, e, error);
+        return nb_import_parts_write(engine, *e, error);
     case NB_RELAYED_CHANGE_IMPORT:
         return nb_import_shared(engine, e, done, error);
     case NB_RELAYED_CHANGE_NONE:
@@ -230,7 +236,7 @@ static int run_here(struct nb_replica *r, const struct nb_relayed_change *relaye
                     const struct nb_relayed *here, const struct nb_error *why,
                     struct nb_error *error)
 {
-    struct nb_relayed_change_done done = {.position = here->position};
+    struct nb_relayed_change_done done = {.position = here->one.position};
     struct nb_error refused = {0};
     int rc = nb_replica_settle(r, error);
     if (rc != 0)
@@ -241,14 +247,13 @@ static int run_here(struct nb_replica *r, const struct nb_relayed_change *relaye
              ? nb_error_set(error, code, "%s", refused.text)
              : nb_writer_transact(r->engine, 0, NULL, NULL, error); /* stores the position */
     nb_relay_apply(NULL);
-    if (nb_error_is_passing(rc) && atomic_load(&r->place->applied) < here->position) {
+    if (nb_error_is_passing(rc) && atomic_load(&r->place->applied) < here->one.position) {
         r->failure = *error;
         return nb_replica_settle(r, error);
     }
-    struct nb_answer answer = {.done = &done};
-    if (code != 0)
-        answer = (struct nb_answer){.why = relayed_change != NULL ? &refused : why};
-    nb_outgoing_answer(r, here->message_id, &answer);
+    if (relayed_change != NULL)
+        why = code != 0 ? &refused : NULL;
+    nb_outgoing_answer(r, here->one.id, NULL, why == NULL ? &done : NULL, why);
     return 0;
 }
 
@@ -265,21 +270,19 @@ static const uint64_t READ_MOST = UINT64_C(2000000000);
 /* The name of the model in the request: a message needs one. */
 static const struct nb_string DIGEST = {"digest", 6};
 
-static void compare_note(struct nb_replica *r, const struct nb_operation *o, uint64_t position)
+static void compare_note(struct nb_replica *r, const struct nb_relayed_change *e, uint64_t position)
 {
     struct nb_digest digest;
     struct nb_error why = {0};
     uint64_t every = (uint64_t)r->settings.compare_every * 1000000, now = nb_clock_monotonic();
-    if (every == 0 || o->relayed_change.kind != NB_RELAYED_CHANGE_COMPARE ||
-        !nb_string_same(o->relayed_change.model, DIGEST) ||
+    if (every == 0 || e->kind != NB_RELAYED_CHANGE_COMPARE || !nb_string_same(e->model, DIGEST) ||
         /* a node that publishes many requests must not keep the others busy with digests */
         (r->compared_last != 0 && now - r->compared_last < every / 2))
         return;
     r->compared_last = now;
     unsigned stream = r->settings.stream;
-    int rc = nb_digest(r->engine, stream, nb_relay_number(r->engine, stream, position), READ_MOST,
-                       &digest, &why);
-    if (rc != 0) {
+    if (nb_digest(r->engine, stream, nb_relay_number(r->engine, stream, position), READ_MOST,
+                  &digest, &why) != 0) {
         r->settings.warn(r->settings.user, &why);
         return;
     }
@@ -290,15 +293,12 @@ static void compare_note(struct nb_replica *r, const struct nb_operation *o, uin
 
 static void compare_tick(struct nb_replica *r)
 {
-    int64_t every = r->settings.compare_every, now = nb_clock_now();
-    const struct nb_operation o = {
-        .relayed_change = {.kind = NB_RELAYED_CHANGE_COMPARE, .model = DIGEST},
-        .change.relayed.time = now};
-    if (every == 0 || now / every == r->compared)
-        return;
-    if (r->compared != 0)
-        nb_outgoing_propose(r, &o, 0, every);
-    r->compared = now / every;
+    int64_t every = r->settings.compare_every, period = every == 0 ? 0 : nb_clock_now() / every;
+    const struct nb_relayed_change request = {
+        .kind = NB_RELAYED_CHANGE_COMPARE, .model = DIGEST, .last = (uint64_t)period};
+    if (r->compared != 0 && period != r->compared)
+        r->relay.propose(r, NULL, &request);
+    r->compared = period;
 }
 
 /* ---- following ------------------------------------------------------------------------------- */
@@ -315,7 +315,7 @@ static int apply(struct nb_replica *r, struct nb_operation *o, const struct nb_r
         return 0;
     if (nb_error_is_passing(rc))
         return nb_error_set(error, NB_STOPPING, "%s", refused.text);
-    nb_queue_note(r->settings.queue, here->stream, here->outbox, rc);
+    note_refused(r, here, rc);
     return run_here(r, NULL, here, &refused, error);
 }
 
@@ -326,24 +326,17 @@ int nb_replica_deliver(struct nb_replica *r, const struct nb_traced *d, struct n
     if (d->position <= r->delivered.position)
         return 0;
     assert(d->position == r->delivered.position + 1);
-    if (r->stopped_by.code != 0)
-        return nb_error_set(error, r->stopped_by.code, "%s", r->stopped_by.text);
     int code = nb_operation_read(&o, d->message, error), rc = code;
     struct nb_relayed here = o.change.relayed;
     here.stream = r->settings.stream;
-    here.position = d->position;
-    here.checksum = d->checksum;
-    here.message_id = d->id;
-    here.message = d->message;
+    here.one = *d;
     (void)nb_message_id_read(d->id, 'q', &here.outbox, &here.entry);
-    if (code == NB_VERSION)
-        r->stopped_by = *error;
     if (code == 0)
         rc = apply(r, &o, &here, error);
     else if (code == NB_CORRUPT) /* no node has published it: all nodes skip it */
         rc = run_here(r, NULL, &here, &other, error);
     if (rc == 0 && code == 0)
-        compare_note(r, &o, d->position);
+        compare_note(r, &o.relayed_change, d->position);
     nb_operation_deinit(&o);
     if (rc == 0)
         r->delivered = (struct nb_point){d->position, d->checksum};
@@ -360,7 +353,7 @@ void nb_replica_tick(struct nb_replica *r)
     if (has_failed)
         (void)nb_replica_settle(r, NULL);
     nb_outgoing_expire(
-        r, r->stopped_by.code == 0 ? nb_clock_monotonic() : UINT64_MAX,
+        r, atomic_load(&r->stream) == NB_REPLICA_FORBIDDEN ? UINT64_MAX : nb_clock_monotonic(),
         "the database has not confirmed the change in time; it may still be made: send it again "
         "later, a change that was made is unchanged then");
     compare_tick(r);
@@ -373,9 +366,9 @@ static int catch_up_task(struct nb_engine *engine, void *argument, struct nb_err
     return nb_transaction(engine, 0, NULL, NULL, error);
 }
 
-void nb_replica_note_end(struct nb_replica *r, uint64_t asked)
+void nb_replica_note_end(struct nb_replica *r, uint64_t began)
 {
-    atomic_store(&r->answered, asked);
+    atomic_store(&r->looked, began);
     if (!atomic_load(&r->place->caught_up) && nb_replica_settle(r, NULL) == 0)
         (void)nb_writer_run(r->engine, catch_up_task, r, NULL); /* a failure is tried again later */
 }
@@ -433,11 +426,12 @@ int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *s
     /* All delivered messages are written: an earlier replica has waited for that. */
     r->delivered = r->place->staged;
     atomic_store(&r->last, r->delivered.position);
+    atomic_store(&r->looked, nb_clock_monotonic());
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     engine->relays[settings->stream] = &r->relay;
     *replica = r;
-    return 0;
+    return nb_queue_count(r, error);
 }
 
 void nb_replica_free(struct nb_replica **replica)

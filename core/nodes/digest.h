@@ -11,18 +11,12 @@
 #ifndef NB_CORE_NODES_DIGEST_H
 #define NB_CORE_NODES_DIGEST_H
 
-#include <stdint.h>
-
-#include "core/base/error.h"
-
-struct nb_engine;
-
-enum { NB_DIGEST_DIGITS = 32 };
+#include "core/model/live/relayed.h"
 
 struct nb_digest {
     uint64_t number; /* nb_relay_number of the digest's position; 0: the beginning */
     uint64_t half;   /* the first 64 bits of the digest */
-    char digits[NB_DIGEST_DIGITS + 1];
+    char digits[33];
 };
 
 /* Computes the digest of one stream. A store outside of all streams counts as part of the first.

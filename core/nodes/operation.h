@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An operation: a change that travels between nodes. It is written to bytes, read back on another
- * node and applied there. It is either a change of a document, with its features as ids and counts,
- * or a change of a model (core/model/live/relayed.h). Models and labels are given by name; the time
- * is that of the node that received the request. Any thread.
+ * An operation: a change as it travels between nodes, either of a document, with its features as
+ * ids and counts, or of a model (core/model/live/relayed.h). Models and labels are given by name;
+ * the time is that of the node that received the request. Any thread.
  *
  * Written form (core/base/buffer.h). Every operation begins with
  *
@@ -28,12 +27,7 @@
 #ifndef NB_CORE_NODES_OPERATION_H
 #define NB_CORE_NODES_OPERATION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/base/buffer.h"
-#include "core/base/error.h"
 #include "core/model/live/relayed.h"
 #include "core/writer/batch.h"
 
@@ -62,23 +56,21 @@ struct nb_operation {
  * more than NB_OPERATION_MOST bytes. */
 int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out,
                        struct nb_error *error);
-/* Reads an operation and checks the bounds of every member: names, labels, ids and sources are ones
- * that a client may send, and features are distinct; all features go to the change's `others`. The
- * caller deinits `operation` in any case. Returns 0, NB_NO_MEMORY, NB_CORRUPT (the bytes are no
- * operation) or NB_VERSION (the version of the format, of the tokenizer or of applying differs, or
- * the kind is unknown; the text says which). */
+/* Reads an operation and checks every member: names, labels, ids and sources are ones that a client
+ * may send, and features are distinct; all features go to the change's `others`. The caller deinits
+ * `operation` in any case. Returns 0, NB_NO_MEMORY, NB_CORRUPT (the bytes are no operation) or
+ * NB_VERSION (a version differs, or the kind is unknown; the text says which). */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);
 
-/* Makes an operation, which borrows its contents, of the change with this index in the batch.
- * `last`: the condition `last` of struct nb_relayed, or 0. Returns 0, NB_DAMAGED (the model) or a
- * code of the store. */
+/* Makes an operation, which borrows its contents, of a change of the batch. `last`: as in struct
+ * nb_relayed. Returns 0, NB_DAMAGED (the model) or a code of the store. */
 int nb_operation_of_change(const struct nb_batch *batch, size_t index, uint64_t last,
                            struct nb_operation *operation, struct nb_error *error);
 
-/* Writes the id of a message: a letter, the number `of` of the sender, and the message's own
- * number. Letters: n, the sender is a running node; q, a queue. */
+/* Writes the id of a message: a letter (n: of a running node; q: of a queue), the number `of` of
+ * the sender, and the message's own number. */
 void nb_message_id(char letter, uint64_t of, uint64_t number, char id[NB_MESSAGE_ID_MOST]);
 /* Reads an id of a message. Returns false if it is no id with this letter. */
 bool nb_message_id_read(struct nb_string id, char letter, uint64_t *of, uint64_t *number);

@@ -19,8 +19,6 @@
 
 enum {
     LOOK_NANOSECONDS = 1000000,
-    TAKEN_MOST = 256,      /* messages that are taken at once */
-    TAKEN_BYTES = 4 << 20, /* bytes of these messages without the last one */
     WAITING_BYTES = 256 << 20,
 };
 
@@ -131,15 +129,15 @@ static void hand_over(struct nb_batch **from, struct nb_batch *to, size_t index)
     *from = NULL;
 }
 
-/* Removes a message and answers it. Returns as count_down. With the lock held. */
-static struct sent *answer(struct nb_replica *r, struct nb_awaited **slot,
-                           const struct nb_answer *given)
+/* Removes a message and answers it, as nb_outgoing_answer says. Returns as count_down. With the
+ * lock held. */
+static struct sent *answer(struct nb_replica *r, struct nb_awaited **slot, struct nb_batch **batch,
+                           const struct nb_relayed_change_done *made, const struct nb_error *why)
 {
     struct sent *sent = (*slot)->sent, *ended = NULL;
-    const struct nb_error *why = given->why;
     struct nb_error other;
     if (sent != NULL) {
-        if (why == NULL && (sent->batch != NULL ? given->batch == NULL : given->done == NULL)) {
+        if (why == NULL && (sent->batch != NULL ? batch == NULL : made == NULL)) {
             (void)nb_error_set(&other, NB_CONFLICT,
                                "the database has something else under the id of this change: who "
                                "but nodes may write its tables?");
@@ -148,11 +146,11 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **slot,
         if (sent->batch == NULL && why != NULL)
             sent->why = *why;
         else if (sent->batch == NULL)
-            sent->made = *given->done;
+            sent->made = *made;
         else if (why != NULL)
             refuse(&sent->batch->changes[(*slot)->index].receipt, why);
         else
-            hand_over(given->batch, sent->batch, (*slot)->index);
+            hand_over(batch, sent->batch, (*slot)->index);
         ended = count_down(sent);
         pthread_cond_broadcast(&r->changed);
     }
@@ -160,11 +158,12 @@ static struct sent *answer(struct nb_replica *r, struct nb_awaited **slot,
     return ended;
 }
 
-void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, const struct nb_answer *given)
+void nb_outgoing_answer(struct nb_replica *r, struct nb_string id, struct nb_batch **batch,
+                        const struct nb_relayed_change_done *made, const struct nb_error *why)
 {
     pthread_mutex_lock(&r->lock);
     struct nb_awaited **slot = find(r, id);
-    struct sent *ended = slot == NULL ? NULL : answer(r, slot, given);
+    struct sent *ended = slot == NULL ? NULL : answer(r, slot, batch, made, why);
     pthread_mutex_unlock(&r->lock);
     end_batch(ended);
 }
@@ -178,8 +177,7 @@ void nb_outgoing_expire(struct nb_replica *r, uint64_t now, const char *why)
         pthread_mutex_lock(&r->lock);
         struct nb_awaited **slot = slot_of(r, r->first);
         is_over = *slot != NULL && (*slot)->until <= now;
-        struct sent *ended =
-            is_over ? answer(r, slot, &(struct nb_answer){.why = &stopping}) : NULL;
+        struct sent *ended = is_over ? answer(r, slot, NULL, NULL, &stopping) : NULL;
         pthread_mutex_unlock(&r->lock);
         end_batch(ended);
     }
@@ -203,26 +201,25 @@ static uint64_t first_unsent(const struct nb_replica *r)
     return r->sent > r->first ? r->sent : r->first;
 }
 
-size_t nb_replica_take(struct nb_replica *r, nb_queue_visit *visit, void *user)
+size_t nb_replica_take(struct nb_replica *r, nb_replica_visit *visit, void *user)
 {
-    size_t bytes = 0;
     uint64_t at;
-    r->taken = 0;
+    r->taken = r->taken_bytes = 0;
     pthread_mutex_lock(&r->lock);
-    for (at = first_unsent(r); at < r->next && r->taken < TAKEN_MOST && bytes < TAKEN_BYTES; at++) {
+    for (at = first_unsent(r);
+         at < r->next && r->taken < NB_TAKEN_MOST && r->taken_bytes < NB_TAKEN_BYTES; at++) {
         const struct nb_awaited *a = *slot_of(r, at);
         if (a == NULL)
             continue;
         visit(user, nb_string_of(a->id), nb_buffer_string(&a->message));
-        bytes += a->message.length;
+        r->taken_bytes += a->message.length;
         r->taken++;
     }
     pthread_mutex_unlock(&r->lock);
     r->taken_end = at;
     r->is_taken_queued = r->taken == 0;
     if (r->is_taken_queued)
-        r->taken = nb_queue_take(r->settings.queue, r->settings.stream, TAKEN_MOST, TAKEN_BYTES,
-                                 visit, user);
+        nb_queue_take(r, visit, user);
     return r->taken;
 }
 
@@ -232,7 +229,7 @@ void nb_replica_sent(struct nb_replica *r, size_t delivered)
 {
     if (r->is_taken_queued) {
         if (delivered >= r->taken)
-            nb_queue_drop(r->settings.queue, r->settings.stream);
+            nb_queue_drop(r);
         return;
     }
     pthread_mutex_lock(&r->lock);
@@ -281,12 +278,12 @@ static int publish(struct nb_replica *r, const char *id, const struct nb_operati
 
 /* ---- requests to this node ------------------------------------------------------------------- */
 
-/* Whether new changes of documents go to the queue. */
+/* Whether new changes of documents go to the queue: also after others that still wait there. */
 static bool is_queued(struct nb_replica *r)
 {
     int stream = atomic_load(&r->stream);
-    return stream != NB_REPLICA_FORBIDDEN &&
-           nb_queue_takes(r->settings.queue, r->settings.stream, stream == NB_REPLICA_THERE);
+    return stream == NB_REPLICA_THERE ? atomic_load(&r->queued) > 0
+                                      : stream == NB_REPLICA_AWAY && r->settings.queue_entries > 0;
 }
 
 static void count_one(struct nb_replica *r, struct sent *sent)
@@ -302,8 +299,7 @@ static int submit(void *user, struct nb_batch *batch, void (*done)(struct nb_bat
 {
     struct nb_replica *r = user;
     if (is_queued(r))
-        return nb_queue_submit(r->settings.queue, r->settings.stream, batch, done, done_user,
-                               error);
+        return nb_queue_submit(r, batch, done, done_user, error);
     struct sent *sent = malloc(sizeof *sent);
     if (sent == NULL)
         return nb_error_no_memory(error);
@@ -359,33 +355,31 @@ static int catch_up(void *user, bool waits, struct nb_error *error)
 {
     struct nb_replica *r = user;
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
-    uint64_t until = nb_clock_monotonic() + r->settings.patience, last = 0;
-    uint64_t ticket = waits ? atomic_fetch_add(&r->asked, 1) + 1 : 0;
-    bool is_answered = false;
+    uint64_t now = nb_clock_monotonic(), until = now + r->settings.patience, last = UINT64_MAX;
+    uint64_t since = waits ? now : 0;
     if (waits)
         r->settings.wake(r->settings.user);
-    while (atomic_load(&r->stream) == NB_REPLICA_THERE && nb_clock_monotonic() < until) {
-        if (!is_answered && atomic_load(&r->answered) >= ticket) {
-            is_answered = true;
+    while (atomic_load(&r->stream) == NB_REPLICA_THERE && now < until) {
+        if (last == UINT64_MAX && atomic_load(&r->looked) >= since)
             last = atomic_load(&r->last);
-        }
-        if (is_answered && atomic_load(&r->place->applied) >= last)
+        if (atomic_load(&r->place->applied) >= last)
             return 0;
         if (!waits)
-            return NB_STOPPING;
+            break;
         (void)nanosleep(&pause, NULL); /* may return early */
+        now = nb_clock_monotonic();
     }
     return nb_error_set(error, NB_STOPPING, "%s: send this one again later",
-                        is_answered ? "this node does not have all changes of the others yet"
-                                    : "the database is away, which has the changes of the other "
-                                      "nodes");
+                        last != UINT64_MAX
+                            ? "this node does not have all changes of the others yet"
+                            : "the database is away, which has the changes of the other nodes");
 }
 
-/* ---- changes that the writer finds due ------------------------------------------------------- */
+/* ---- changes that all nodes find due --------------------------------------------------------- */
 
-/* If the operation cannot be published now, the writer will find it due again. */
-void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uint64_t of,
-                         int64_t same_for)
+/* Publishes an operation under an id of its kind, of `of`, and of the time in units of `same_for`.
+ * If it cannot be published now, the node will find it due again. */
+static void propose_one(struct nb_replica *r, const struct nb_operation *o, uint64_t of)
 {
     struct nb_buffer content = {0};
     struct nb_packer w = {.out = &content};
@@ -393,7 +387,7 @@ void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uin
     nb_pack_string(&w, o->relayed_change.model);
     nb_pack_varint(&w, o->relayed_change.kind);
     nb_pack_varint(&w, of);
-    nb_pack_varint(&w, (uint64_t)(nb_clock_now() / same_for));
+    nb_pack_varint(&w, (uint64_t)(nb_clock_now() / r->settings.same_for));
     if (w.code == 0) {
         nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
         (void)publish(r, id, o, NULL, 0, NULL);
@@ -404,18 +398,16 @@ void nb_outgoing_propose(struct nb_replica *r, const struct nb_operation *o, uin
 static void propose(void *user, const struct nb_batch *batch,
                     const struct nb_relayed_change *relayed_change)
 {
-    struct nb_replica *r = user;
+    struct nb_operation o;
     if (relayed_change != NULL) {
-        struct nb_operation o = operation_of(relayed_change);
-        nb_outgoing_propose(r, &o, relayed_change->last, r->settings.same_for);
-        return;
+        o = operation_of(relayed_change);
+        propose_one(user, &o, relayed_change->last);
     }
-    for (size_t i = 0; i < batch->size; i++) {
-        struct nb_operation o;
+    for (size_t i = 0; batch != NULL && i < batch->size; i++) {
         uint64_t current = batch->changes[i].current;
         uint64_t last = current != 0 ? 0 : batch->live->checkpoint.last;
         if (nb_operation_of_change(batch, i, last, &o, NULL) == 0)
-            nb_outgoing_propose(r, &o, current != 0 ? current : last, r->settings.same_for);
+            propose_one(user, &o, current != 0 ? current : last);
     }
 }
 

@@ -311,17 +311,16 @@ static bool still_fits(struct nb_stage *s)
 }
 
 /* A change that nodes share is made only after all changes before it. */
-static bool is_next(struct nb_stage *s)
+static int stage_place(struct nb_stage *s, struct nb_error *error)
 {
-    struct nb_stream_states *stream_states = &s->group->engine->stream_states;
-    stream_states->time = s->change->relayed.time;
+    struct nb_engine *engine = s->group->engine;
     const struct nb_relayed *relayed = &s->change->relayed;
-    s->change->receipt.number =
-        nb_relay_number(s->group->engine, relayed->stream, relayed->position);
-    if (nb_stream_states_stage(s->group->engine, relayed))
-        return true;
-    nb_stage_refuse(s, NB_BUSY, "a change before this one has failed");
-    return false;
+    if (relayed->one.position == 0)
+        return 0;
+    engine->stream_states.time = relayed->time;
+    s->change->receipt.number = nb_relay_number(engine, relayed->stream, relayed->one.position);
+    int rc = nb_stream_states_stage(engine, s->view, relayed, error);
+    return rc == NB_BUSY ? nb_stage_refuse(s, rc, error->text) : rc;
 }
 
 /* Refuses a change that nodes share if it is not for the present model of this name. */
@@ -387,10 +386,10 @@ int nb_stage(struct nb_staging *staging, struct nb_group *group, struct nb_view 
                          .change = item->change,
                          .live = item->batch->live};
     begin(&s);
-    if (s.change->relayed.position != 0 && !is_next(&s))
-        return 0;
-    int rc = check_once(&s, error);
-    if (rc == 0 && !s.refused && s.change->relayed.position != 0)
+    int rc = stage_place(&s, error);
+    if (rc == 0 && !s.refused)
+        rc = check_once(&s, error);
+    if (rc == 0 && !s.refused && s.change->relayed.one.position != 0)
         rc = check_model(&s, error);
     if (rc != 0)
         return rc;

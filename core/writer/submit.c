@@ -167,7 +167,7 @@ static int find_model(struct nb_batch *batch, const struct nb_document *document
     struct nb_string name = {batch->name.bytes, batch->name.length};
     if (!make || document->values.count > 0) { /* values need a model with named fields */
         int rc = nb_registry_acquire(batch->engine, name, false, &batch->live, error);
-        if (rc == NB_NOT_FOUND && nb_relay_check_missing(batch->engine, name, error) != 0)
+        if (rc == NB_NOT_FOUND && nb_relay_catch_up(batch->engine, name, false, error) != 0)
             return NB_STOPPING;
         return make && rc == NB_NOT_FOUND ? no_field(document, name, error) : rc;
     }

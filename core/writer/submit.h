@@ -47,7 +47,7 @@ int nb_batch_label_entry(struct nb_batch *batch, struct nb_string id, uint64_t e
                          struct nb_string label, struct nb_string source, struct nb_error *error);
 /* Adds a change that removes (untrains) a document: by `id`, or if its length is 0, by the id made
  * from the content of `document`. Errors: as nb_batch_train. NB_NOT_FOUND: no such model;
- * NB_STOPPING: another node may have it (nb_relay_check_missing). */
+ * NB_STOPPING: another node may have it (nb_relay_catch_up). */
 int nb_batch_untrain(struct nb_batch *batch, const struct nb_document *document,
                      struct nb_string id, struct nb_string source, struct nb_error *error);
 

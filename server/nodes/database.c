@@ -131,18 +131,10 @@ static const char OPTIONS[] =
 int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
                      struct nb_error *error)
 {
-    static const char *const names[] = {"target_session_attrs",
-                                        "connect_timeout",
-                                        "application_name",
-                                        "keepalives_idle",
-                                        "keepalives_interval",
-                                        "keepalives_count",
-                                        "tcp_user_timeout",
-                                        "options",
-                                        "dbname",
-                                        NULL};
-    const char *const values[] = {"read-write", "3",     "bayesd", "5",      "2",
-                                  "3",          "10000", OPTIONS,  conninfo, NULL};
+    /* A server that does not answer is detected by `await`: the node asks all the time. */
+    static const char *const names[] = {
+        "target_session_attrs", "connect_timeout", "application_name", "options", "dbname", NULL};
+    const char *const values[] = {"read-write", "3", "bayesd", OPTIONS, conninfo, NULL};
     struct nb_database *d = calloc(1, sizeof *d);
     if (d != NULL)
         *d = (struct nb_database){PQconnectdbParams(names, values, 1), stops};

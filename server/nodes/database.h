@@ -9,12 +9,9 @@
 #include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/base/string.h"
 
 struct nb_database;
 
@@ -42,8 +39,8 @@ static inline struct nb_sql_value nb_sql_text(const char *value)
     return (struct nb_sql_value){.type = NB_SQL_TEXT, .bytes = nb_string_of(value)};
 }
 
-/* An array with one dimension and at least one element; all members but the type are 0 at first.
- * The caller frees `written`. */
+/* An array with at least one element; all members but the type are 0 at first. The caller frees
+ * `written`. */
 struct nb_sql_array {
     enum nb_sql_type type;
     uint32_t count;

@@ -10,7 +10,6 @@
 #include "core/base/system.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/stream_worker.h"
@@ -45,7 +44,6 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
     for (unsigned i = 0; i < which; i++)
         if (n->workers[i].nodes != NULL && strcmp(n->workers[i].conninfo, l->conninfo) == 0)
             l->is_first = false;
-    atomic_store(&l->whole, nb_clock_monotonic());
     (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0)
@@ -55,7 +53,8 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
         .warn = warn,
         .user = l,
         .stream = which,
-        .queue = n->queue,
+        .queue_entries = n->config->nodes_queue ? n->config->nodes_queue_entries : 0,
+        .queue_bytes = n->config->nodes_queue_bytes,
         .patience = n->config->nodes_patience * UINT64_C(1000000000),
         .same_for = SAME_MILLISECONDS,
         .compare_every = (int64_t)n->config->nodes_digest_seconds * 1000};
@@ -91,9 +90,6 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                                   "the store is that of one of several nodes, and the "
                                   "configuration has no [nodes] database")
                    : 0;
-    const struct nb_queue_limits limits = {config->nodes_queue_bytes,
-                                           config->nodes_queue ? config->nodes_queue_entries : 0};
-    struct nb_queue_state waiting = {.entries = 0};
     struct nb_nodes *n = calloc(1, sizeof *n);
     if (n == NULL)
         return nb_error_no_memory(error);
@@ -104,13 +100,6 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     nb_stream_identify(n);
     pthread_mutex_init(&n->lock, NULL);
     int rc = nb_nodes_read_follow(config, &n->follow, error);
-    if (rc == 0)
-        rc = nb_queue_new(engine, &limits, &n->queue, error);
-    if (rc == 0)
-        nb_queue_state(n->queue, &waiting);
-    if (waiting.entries > 0)
-        nb_log(NB_LOG_INFO, "nodes: %llu changes wait in the queue, and are published first",
-               (unsigned long long)waiting.entries);
     for (unsigned i = 0; rc == 0 && i < n->worker_count; i++)
         if (n->follow >> i & 1)
             rc = worker_start(n, i, error);
@@ -129,7 +118,6 @@ void nb_nodes_stop(struct nb_nodes **nodes)
     atomic_store(&n->stops, true);
     for (unsigned i = 0; i < n->worker_count; i++)
         worker_stop(&n->workers[i]);
-    nb_queue_free(&n->queue);
     pthread_mutex_destroy(&n->lock);
     free(n);
 }
@@ -148,21 +136,23 @@ bool nb_nodes_follow(struct nb_nodes *n, struct nb_string name)
 
 /* Adds the state of a stream to `state`. An error of one stream counts for all; a refusal takes
  * precedence over errors that may pass. */
-static void add_stream(struct nb_nodes *n, unsigned which, struct nb_nodes_state *state)
+static void add_stream(struct nb_nodes *n, struct nb_stream_worker *l, struct nb_nodes_state *state)
 {
-    struct nb_stream_worker *l = &n->workers[which];
     if (!l->is_started)
         return;
-    uint64_t applied = atomic_load(&l->replica->place->applied);
-    uint64_t last = atomic_load(&l->replica->last);
-    uint64_t lag = last > applied ? nb_clock_monotonic() - atomic_load(&l->whole) : 0;
-    int stream = atomic_load(&l->replica->stream);
+    struct nb_replica *r = l->replica;
+    uint64_t applied = atomic_load(&r->place->applied), last = atomic_load(&r->last);
+    uint64_t lag = last > applied ? nb_clock_monotonic() - atomic_load(&r->looked) : 0;
+    int stream = atomic_load(&r->stream);
     bool is_refused = stream == NB_REPLICA_FORBIDDEN;
     state->connected &= stream == NB_REPLICA_THERE;
     state->applied += applied;
     state->behind += last > applied ? last - applied : 0;
     state->is_outrun |= atomic_load(&l->is_outrun);
     state->put_back += atomic_load(&l->put_back);
+    state->queued += atomic_load(&r->queued);
+    state->queued_bytes += atomic_load(&r->queued_bytes);
+    state->refused += atomic_load(&r->refused);
     state->lag_nanoseconds = lag > state->lag_nanoseconds ? lag : state->lag_nanoseconds;
     pthread_mutex_lock(&n->lock);
     if (state->reason[0] == '\0' || (is_refused && !state->is_refused))
@@ -171,21 +161,14 @@ static void add_stream(struct nb_nodes *n, unsigned which, struct nb_nodes_state
     state->is_refused |= is_refused;
 }
 
-void nb_nodes_stream_state(struct nb_nodes *n, unsigned which, struct nb_nodes_state *state)
+void nb_nodes_state(struct nb_nodes *n, int which, struct nb_nodes_state *state)
 {
-    bool follows = (n->follow >> which & 1) != 0;
-    *state = (struct nb_nodes_state){
-        .streams = n->worker_count, .follows = follows, .connected = follows};
-    add_stream(n, which, state);
-}
-
-void nb_nodes_state(struct nb_nodes *n, struct nb_nodes_state *state)
-{
+    bool follows = which == NB_NODES_ALL || (n->follow >> which & 1) != 0;
     *state = (struct nb_nodes_state){.streams = n->worker_count,
-                                     .follows = true,
-                                     .connected = true,
+                                     .follows = follows,
+                                     .connected = follows,
                                      .caught_up = nb_nodes_have_caught_up(n)};
     for (unsigned i = 0; i < n->worker_count; i++)
-        add_stream(n, i, state);
-    nb_queue_state(n->queue, &state->queue);
+        if (which == NB_NODES_ALL || which == (int)i)
+            add_stream(n, &n->workers[i], state);
 }

@@ -7,13 +7,7 @@
 #ifndef NB_SERVER_NODES_NODES_H
 #define NB_SERVER_NODES_NODES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "core/base/error.h"
 #include "core/base/key.h"
-#include "core/base/string.h"
-#include "core/nodes/queue.h"
 #include "server/http/request/request.h"
 
 struct nb_buffer;
@@ -25,17 +19,17 @@ struct nb_nodes;
 /* ---- running (node.c) ------------------------------------------------------------------------ */
 
 /* Begins to connect to the other nodes, in threads of its own, without waiting. The engine was
- * opened with the setting `shared`; `config` is borrowed until the end. Without [nodes] *nodes is
- * NULL; NB_CONFLICT then: the store is that of one of several nodes, and must not be changed
- * without them, since it would never be the same as theirs again. Main thread. */
+ * opened with the setting `shared`; `config` is borrowed. Without [nodes] *nodes is NULL;
+ * NB_CONFLICT then: the store is that of one of several nodes, and would never be the same as
+ * theirs again if it were changed without them. Main thread. */
 int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
                    struct nb_nodes **nodes, struct nb_error *error);
 /* Leaves the other nodes. No client may be waiting for a change any more. Main thread. */
 void nb_nodes_stop(struct nb_nodes **nodes);
 
-/* Whether this node has caught up with the others once. Until then it does not answer. */
+/* For struct nb_server: whether this node has caught up with the others once (until then it does
+ * not answer), and whether it follows the stream of the model with this name. */
 bool nb_nodes_have_caught_up(struct nb_nodes *nodes);
-/* Whether this node follows the stream of the model with this name. */
 bool nb_nodes_follow(struct nb_nodes *nodes, struct nb_string name);
 
 struct nb_nodes_state {
@@ -46,16 +40,15 @@ struct nb_nodes_state {
     bool is_refused; /* the node must not follow; `reason` says why */
     char reason[NB_ERROR_TEXT];
     uint64_t applied, behind;
-    uint64_t lag_nanoseconds; /* since this node last had all of a stream; 0: it has all */
-    uint64_t put_back;        /* changes that the database had lost and this node restored */
-    /* Set only by nb_nodes_state: */
-    bool caught_up; /* this node has caught up with the others once */
-    struct nb_queue_state queue;
+    uint64_t lag_nanoseconds;      /* since this node last had all of a stream; 0: it has all */
+    uint64_t put_back;             /* changes that the database had lost and this node restored */
+    uint64_t queued, queued_bytes; /* changes that wait for the database, and their bytes */
+    uint64_t refused; /* changes of any node's queue that failed when they were published */
+    bool caught_up;   /* this node has caught up with the others once */
 };
-/* Get the state of all streams that the node follows (sums, and the worst of each), or the state of
- * one stream. */
-void nb_nodes_state(struct nb_nodes *nodes, struct nb_nodes_state *state);
-void nb_nodes_stream_state(struct nb_nodes *nodes, unsigned which, struct nb_nodes_state *state);
+/* Gets the state of one stream, or of all that the node follows: sums, and the worst of each. */
+enum { NB_NODES_ALL = -1 };
+void nb_nodes_state(struct nb_nodes *nodes, int which, struct nb_nodes_state *state);
 
 /* ---- the other nodes (member.c) -------------------------------------------------------------- */
 
@@ -107,10 +100,8 @@ int nb_nodes_announce(const struct nb_config *config, struct nb_error *error);
 
 /* ---- HTTP (nodes_route.c) -------------------------------------------------------------------- */
 
-/* GET /v1/state/digest: the digest of what the node has learned, which is the same on all nodes. */
-nb_handler nb_route_digest;
-/* GET /v1/nodes: the members that this node knows of; an empty list if it is alone. */
-nb_handler nb_route_nodes;
+nb_handler nb_route_digest; /* GET /v1/state/digest: what the node has learned */
+nb_handler nb_route_nodes;  /* GET /v1/nodes: the members that this node knows of */
 /* Emits the member "nodes" of an object. */
 void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes);
 /* Appends metrics. Returns 0 or NB_NO_MEMORY. */

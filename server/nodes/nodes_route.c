@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "config/config.h"
@@ -26,7 +25,7 @@ int nb_route_digest(struct nb_request *request, struct nb_error *error)
         which = at % streams;
     struct nb_nodes_state stream = {.follows = true};
     if (rc == 0 && server->nodes != NULL)
-        nb_nodes_stream_state(server->nodes, (unsigned)which, &stream);
+        nb_nodes_state(server->nodes, (int)which, &stream);
     if (!stream.follows)
         rc = nb_error_set(error, NB_NOT_FOUND, "this node does not follow stream %llu",
                           (unsigned long long)which);
@@ -63,7 +62,7 @@ static void emit_streams(struct nb_emitter *e, struct nb_nodes *nodes, unsigned 
         return;
     nb_emit_member_open(e, "streams", '[');
     for (unsigned i = 0; i < count; i++) {
-        nb_nodes_stream_state(nodes, i, &one);
+        nb_nodes_state(nodes, (int)i, &one);
         nb_emit_open(e, '{');
         nb_emit_member_u64(e, "stream", i);
         nb_emit_flag(e, "follows", one.follows);
@@ -76,14 +75,13 @@ static void emit_streams(struct nb_emitter *e, struct nb_nodes *nodes, unsigned 
 void nb_emit_nodes_state(struct nb_emitter *e, struct nb_nodes *nodes)
 {
     struct nb_nodes_state state;
-    nb_nodes_state(nodes, &state);
+    nb_nodes_state(nodes, NB_NODES_ALL, &state);
     nb_emit_member_open(e, "nodes", '{');
     emit_progress(e, &state);
     emit_streams(e, nodes, state.streams);
     if (state.put_back > 0)
         nb_emit_member_u64(e, "put_back", state.put_back);
-    if (state.queue.is_used)
-        nb_emit_member_u64(e, "queued", state.queue.entries);
+    nb_emit_member_u64(e, "queued", state.queued);
     if (!state.connected && state.reason[0] != '\0')
         nb_emit_member_text(e, "reason", state.reason);
     nb_emit_close(e, '}');
@@ -104,9 +102,8 @@ static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_
     nb_emit_member_u64(e, "applied", m->applied);
     nb_emit_member_u64(e, "behind", last > m->applied ? last - m->applied : 0);
     nb_emit_member_u64(e, "seconds", (uint64_t)(m->silence / 1000000000));
-    if (m->same >= 0) {
+    if (m->same >= 0)
         nb_emit_member_bool(e, "same", m->same != 0);
-    }
     nb_emit_member_text(e, "version", m->version);
     nb_emit_close(e, '}');
 }
@@ -117,7 +114,7 @@ static int emit_members(struct nb_emitter *e, struct nb_nodes *nodes, struct nb_
     struct nb_member *members = NULL;
     size_t count;
     int rc = nb_nodes_members(nodes, &members, &count, error);
-    nb_nodes_state(nodes, &state);
+    nb_nodes_state(nodes, NB_NODES_ALL, &state);
     for (size_t i = 0; rc == 0 && i < count; i++)
         emit_member(e, &members[i], state.applied + state.behind);
     free(members);
@@ -143,29 +140,26 @@ int nb_route_nodes(struct nb_request *request, struct nb_error *error)
 
 /* ---- GET /metrics ---------------------------------------------------------------------------- */
 
-/* Writes metrics of each member that this node knows. */
-static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
+/* Writes a metric of each member that this node knows: how long it has been silent, or whether it
+ * has learned the same. */
+static int write_members(struct nb_nodes *nodes, bool is_same, struct nb_buffer *out)
 {
-    static const char silent[] = "bayesd_nodes_member_silent_seconds";
-    static const char same[] = "bayesd_nodes_member_same";
+    const char *name = is_same ? "member_same" : "member_silent_seconds";
     struct nb_member *members = NULL;
     size_t count;
     int rc = nb_nodes_members(nodes, &members, &count, NULL);
     if (rc == 0)
-        rc = nb_buffer_printf(out, "# HELP %s Time since the node's last word.\n# TYPE %s gauge\n",
-                              silent, silent);
+        rc =
+            nb_buffer_printf(out, "# HELP bayesd_nodes_%s %s\n# TYPE bayesd_nodes_%s gauge\n", name,
+                             is_same ? "Whether the node has learned the same as this one: their "
+                                       "digests were compared."
+                                     : "Time since the node's last word.",
+                             name);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = nb_buffer_printf(out, "%s{member=\"%s\"} %.3f\n", silent, members[i].name,
-                              (double)members[i].silence / 1e9);
-    if (rc == 0)
-        rc = nb_buffer_printf(out,
-                              "# HELP %s Whether the node has learned the same as this one: their "
-                              "digests were compared.\n# TYPE %s gauge\n",
-                              same, same);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        if (members[i].same >= 0)
-            rc = nb_buffer_printf(out, "%s{member=\"%s\"} %d\n", same, members[i].name,
-                                  members[i].same);
+        if (!is_same || members[i].same >= 0)
+            rc = nb_buffer_printf(out, "bayesd_nodes_%s{member=\"%s\"} %.3f\n", name,
+                                  members[i].name,
+                                  is_same ? members[i].same : (double)members[i].silence / 1e9);
     free(members);
     return rc;
 }
@@ -173,7 +167,7 @@ static int write_members(struct nb_nodes *nodes, struct nb_buffer *out)
 int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
 {
     struct nb_nodes_state state;
-    nb_nodes_state(nodes, &state);
+    nb_nodes_state(nodes, NB_NODES_ALL, &state);
     const struct {
         const char *name, *help;
         double value;
@@ -190,19 +184,16 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
          state.caught_up},
         {"nodes_put_back", "Changes that this node has put back since the database had lost them.",
          (double)state.put_back},
-        {"nodes_queued", "Changes that wait in the queue for the database.",
-         (double)state.queue.entries},
-        {"nodes_queued_bytes", "Their bytes.", (double)state.queue.bytes},
+        {"nodes_queued", "Changes that wait in the queue for the database.", (double)state.queued},
+        {"nodes_queued_bytes", "Their bytes.", (double)state.queued_bytes},
+        {"nodes_queue_refused_total",
+         "Changes from queues of nodes that were not made when they were published.",
+         (double)state.refused},
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof gauges / sizeof *gauges; i++)
         rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
     if (rc == 0)
-        rc = nb_buffer_printf(out,
-                              "# HELP bayesd_nodes_queue_refused_total Changes from the queue that "
-                              "were not made when they were published.\n"
-                              "# TYPE bayesd_nodes_queue_refused_total counter\n"
-                              "bayesd_nodes_queue_refused_total %" PRIu64 "\n",
-                              state.queue.refused);
-    return rc == 0 ? write_members(nodes, out) : rc;
+        rc = write_members(nodes, false, out);
+    return rc == 0 ? write_members(nodes, true, out) : rc;
 }

@@ -17,13 +17,11 @@
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
 #include "core/nodes/operation.h"
-#include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/stream_worker.h"
 
 enum {
-    IN_VAIN_MOST = 3,        /* vain attempts until an id counts as being at another position */
     GROUP_ENTRIES = 256,     /* most entries put back at once */
     GROUP_BYTES = 4 << 20,   /* most bytes put back or read at once, the last entry not counted */
     READ_MOST = 512,         /* most changes read at once */
@@ -57,18 +55,6 @@ struct found {
     struct nb_point there; /* the stream's entry at this node's position, or the last entry if that
                               is earlier; 0: deleted */
 };
-
-static int check_identity(const struct nb_stream_worker *l, struct nb_string there,
-                          struct nb_error *error)
-{
-    if (nb_string_equals(there, l->nodes->identity))
-        return 0;
-    return nb_error_set(error, NB_CONFLICT,
-                        "the stream is of nodes with other versions, another key or other limits: "
-                        "it says \"%.*s\", and this node \"%s\"",
-                        (int)(there.length < 120 ? there.length : 120), there.bytes,
-                        l->nodes->identity);
-}
 
 /* Reads the state of the stream. The first node sets the identity that the others must have. */
 static int look(struct nb_stream_worker *l, struct found *found, struct nb_error *error)
@@ -104,7 +90,13 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
             nb_sql_rows_number(&rows, 0, 2),
             (struct nb_point){nb_sql_rows_number(&rows, 0, 4), nb_sql_rows_number(&rows, 0, 5)}};
         atomic_store(&l->replica->last, found->last);
-        rc = check_identity(l, nb_sql_rows_bytes(&rows, 0, 3), error);
+        struct nb_string there = nb_sql_rows_bytes(&rows, 0, 3);
+        if (!nb_string_equals(there, l->nodes->identity))
+            rc = nb_error_set(error, NB_CONFLICT,
+                              "the stream is of nodes with other versions, another key or other "
+                              "limits: it says \"%.*s\", and this node \"%s\"",
+                              (int)(there.length < 120 ? there.length : 120), there.bytes,
+                              l->nodes->identity);
     }
     nb_sql_rows_deinit(&rows);
     return rc;
@@ -130,13 +122,12 @@ static const char ADD[] =
     "WITH given AS (SELECT * FROM unnest($6::text[], $7::bigint[], $8::bytea[])"
     "  WITH ORDINALITY AS g(id, checksum, body, place)),"
     " fresh AS (SELECT id, checksum, body, row_number() OVER (ORDER BY place) AS k FROM given"
-    "  WHERE NOT EXISTS (SELECT 1 FROM bayesd.change c WHERE c.stream = $1 AND c.id = given.id)),"
+    "  WHERE $5 = 1"
+    "  OR NOT EXISTS (SELECT 1 FROM bayesd.change c WHERE c.stream = $1 AND c.id = given.id)),"
     " moved AS (UPDATE bayesd.stream SET last = last + (SELECT count(*) FROM fresh)"
     "  WHERE number = $1 AND made = $2 AND last >= $3 AND ($3 = 0 OR EXISTS (SELECT 1"
     "  FROM bayesd.change WHERE stream = $1 AND position = $3 AND checksum = $4))"
-    "  AND ($5 = 0 OR (last = $3 AND"
-    "   (SELECT count(*) FROM fresh) = (SELECT count(*) FROM given)))"
-    "  RETURNING last),"
+    "  AND ($5 = 0 OR last = $3) RETURNING last),"
     " added AS (INSERT INTO bayesd.change (stream, position, id, checksum, body)"
     "  SELECT $1, last - (SELECT count(*) FROM fresh) + k, id, checksum, body FROM fresh, moved)"
     "SELECT count(c.id) FILTER (WHERE c.position <= $3) FROM moved LEFT JOIN (given"
@@ -164,9 +155,9 @@ static void free_entries(struct entries *e)
 }
 
 /* Appends the entries to a stream that has the entry `after` or is empty, and frees them. With
- * `is_exact` it appends only if `after` is the last entry and the stream has none of the ids;
- * otherwise it skips ids that the stream has. Sets *had to the number of ids that the stream had up
- * to `after`, or to -1 if it did nothing. */
+ * `is_exact` it appends them only if `after` is the last entry, and returns NB_EXISTS if the stream
+ * has one of the ids; otherwise it skips ids that the stream has. Sets *had to the number of ids
+ * that the stream had up to `after`, or to -1 if it did nothing. */
 static int append(struct nb_stream_worker *l, struct nb_point after, bool is_exact,
                   struct entries *e, int64_t *had, struct nb_error *error)
 {
@@ -189,8 +180,8 @@ static int append(struct nb_stream_worker *l, struct nb_point after, bool is_exa
 
 struct group {
     struct entries entries;
-    const struct found *found;
-    bool agrees; /* this node has the last entry of the stream, too */
+    uint64_t end; /* the stream's last position */
+    uint64_t sum; /* of this node's entry there */
     size_t count, bytes;
 };
 
@@ -198,12 +189,12 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
 {
     struct group *g = user;
     (void)error;
-    if (one->position == g->found->last)
-        g->agrees = g->found->there.position != 0 && one->checksum == g->found->there.sum;
-    if (one->position <= g->found->last)
+    if (one->position == g->end) {
+        g->sum = one->checksum;
         return 0;
+    }
     if (g->count == GROUP_ENTRIES || g->bytes >= GROUP_BYTES ||
-        one->position != g->found->last + g->count + 1)
+        one->position != g->end + g->count + 1)
         return 1;
     add(&g->entries, one->id, one->message);
     g->count++;
@@ -212,33 +203,31 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
 }
 
 /* Puts back lost entries in one transaction when this node is ahead of the stream. Does nothing if
- * another node was faster: then the stream is longer. `vain` counts the attempts at this end of the
- * stream that did nothing. */
-static int put_back(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
-                    struct nb_error *error)
+ * another node was faster: then the stream is longer. */
+static int put_back(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
-    struct group g = {.entries = none, .found = found, .agrees = found->last == 0};
+    struct group g = {.entries = none, .end = found->last};
     int64_t had = -1;
-    struct nb_point end = {found->last, found->there.sum};
     int rc = nb_replica_settle(l->replica, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
-                         found->last == 0 ? 1 : found->last, take_entry, &g, error);
-    if (rc >= 0 && !g.agrees && g.count > 0 && found->there.position != 0)
+    if (rc == 0)
+        rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
+                             found->last == 0 ? 1 : found->last, take_entry, &g, error);
+    bool agrees = found->last == 0 || (found->there.position != 0 && g.sum == found->there.sum);
+    if (rc >= 0 && g.count > 0 && !agrees && found->there.position != 0)
         rc = differ(l, found->last, error);
-    if (rc >= 0 && (g.count == 0 || !g.agrees))
+    else if (rc >= 0 && (g.count == 0 || !agrees))
         rc = nb_error_set(error, NB_CONFLICT,
                           "this node has more of stream %u than the database, which ends at "
                           "%" PRIu64 ", and does not keep what is between: see the page of nodes",
                           l->which, found->last);
-    if (rc >= 0)
-        rc = append(l, end, true, &g.entries, &had, error);
+    else if (rc >= 0)
+        rc = append(l, (struct nb_point){found->last, found->there.sum}, true, &g.entries, &had,
+                    error);
     free_entries(&g.entries);
-    if (rc != 0 && rc != NB_EXISTS)
-        return rc;
+    if (rc != 0) /* the stream has an id of this node at another position */
+        return rc == NB_EXISTS ? differ(l, found->last + 1, error) : rc;
     if (had < 0)
-        return ++*vain > IN_VAIN_MOST ? differ(l, found->last + 1, error) : 0;
+        return 0;
     atomic_fetch_add(&l->put_back, g.count);
     nb_log(NB_LOG_WARNING,
            "nodes: stream %u ended at %" PRIu64 ": this node has put %zu changes back that the "
@@ -265,15 +254,14 @@ static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_
 
 /* Checks that the stream has the last entry delivered to this node. Returns 1 after an attempt to
  * put entries back: check again. */
-static int check_end(struct nb_stream_worker *l, const struct found *found, unsigned *vain,
-                     struct nb_error *error)
+static int check_end(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
     struct nb_point at = l->replica->delivered;
     atomic_store(&l->is_outrun, false);
     if (at.position == 0)
         return found->cut > 0 ? outrun(l, found, 1, error) : 0;
     if (at.position > found->last) {
-        int rc = put_back(l, found, vain, error);
+        int rc = put_back(l, found, error);
         return rc == 0 ? 1 : rc;
     }
     if (found->there.position == 0 && at.position <= found->cut)
@@ -290,19 +278,16 @@ static int check_end(struct nb_stream_worker *l, const struct found *found, unsi
 static int find(struct nb_stream_worker *l, struct nb_error *error)
 {
     struct found found = {0};
-    unsigned vain = 0;
     int rc = 1;
     while (rc == 1 && !atomic_load(&l->nodes->stops)) {
-        uint64_t before = found.last;
         rc = look(l, &found, error);
-        vain = found.last == before ? vain : 0;
         if (rc == 0) /* from now on no change is deleted that this node lacks */
             rc = nb_member_round(l, error);
         l->made = found.made;
         if (rc == 0)
             rc = nb_replica_join(l->replica, found.made, error);
         if (rc == 0)
-            rc = check_end(l, &found, &vain, error);
+            rc = check_end(l, &found, error);
     }
     return rc == 1 ? nb_error_set(error, NB_STOPPING, "the daemon is stopping") : rc;
 }
@@ -357,7 +342,7 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
         nb_sql_number(l->which), nb_sql_number(at.position), nb_sql_number(READ_MOST),
         nb_sql_number(GROUP_BYTES)};
     struct nb_sql_rows rows;
-    uint64_t asked = atomic_load(&r->asked);
+    uint64_t began = nb_clock_monotonic();
     size_t bytes = 0;
     int rc = nb_database_run(
         l->database,
@@ -376,11 +361,8 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
     }
     *is_end = rows.count < READ_MOST / 2 && bytes < GROUP_BYTES / 2;
     nb_sql_rows_deinit(&rows);
-    if (rc == 0 && *is_end) {
-        nb_replica_note_end(r, asked);
-        if (atomic_load(&r->place->applied) >= atomic_load(&r->last))
-            atomic_store(&l->whole, nb_clock_monotonic());
-    }
+    if (rc == 0 && *is_end)
+        nb_replica_note_end(r, began);
     return rc;
 }
 

@@ -8,9 +8,7 @@
 #define NB_SERVER_NODES_STREAM_WORKER_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-#include "core/base/error.h"
 #include "core/model/live/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/nodes.h"
@@ -28,7 +26,6 @@ struct nb_stream_worker {
     struct nb_replica *replica;    /* NULL: the node does not follow the stream */
     atomic_bool is_outrun;         /* the stream begins after this node's position */
     atomic_uint_fast64_t put_back; /* lost entries that this node has put back */
-    atomic_uint_fast64_t whole;    /* when this node last had the whole stream */
 
     /* The next members belong to the worker's thread. */
     struct nb_database *database;
@@ -48,7 +45,6 @@ struct nb_nodes {
     uint64_t follow; /* a bit for each stream */
     char name[NB_MEMBER_NAME_MOST + 1];
     char identity[256]; /* the same for all nodes of a stream */
-    struct nb_queue *queue;
     pthread_mutex_t lock;
     unsigned worker_count;
     struct nb_stream_worker workers[NB_STREAMS_MOST];
@@ -56,12 +52,10 @@ struct nb_nodes {
 
 /* Sets `identity`. To be called before the other functions. */
 void nb_stream_identify(struct nb_nodes *nodes);
-/* The main function of the worker's thread: connects, and follows the stream until the node stops.
- */
+/* The worker's thread: connects, and follows the stream until the node stops. */
 void *nb_follow_main(void *worker);
 
-/* Gives the name of this node: the configured one, or one made of the machine's name and the port.
- */
+/* Gives this node's name: the configured one, or one made of the machine's name and the port. */
 void nb_member_name(const struct nb_config *config, char name[NB_MEMBER_NAME_MOST + 1]);
 /* Reports this node's position in the stream; from then on no node deletes changes after this
  * position. `digested` is as in struct nb_replica. Returns the codes of nb_database_run. */

@@ -222,7 +222,7 @@ int nb_import_shared(struct nb_engine *engine, const struct nb_relayed_change *a
     int rc = copy.from.length > 0 ? copy_here(engine, &copy, asked, error)
                                   : import_parts(engine, asked, done, error);
     int dropped =
-        rc == 0 || nb_error_is_passing(rc) ? 0 : nb_import_parts_drop(engine, asked->from, NULL);
+        rc == 0 || nb_error_is_passing(rc) ? 0 : nb_import_parts_write(engine, *asked, NULL);
     return dropped != 0 ? dropped : rc;
 }
 

@@ -404,7 +404,8 @@ int nb_import_start(struct nb_engine *engine, struct nb_string model, struct nb_
         const struct nb_relayed *here = nb_relay_applied();
         import->asked = asked;
         import->time = here->time;
-        import->first = nb_serials_first(here->stream) + (here->position << NB_SERIALS_ENTRY_BITS);
+        import->first =
+            nb_serials_first(here->stream) + (here->one.position << NB_SERIALS_ENTRY_BITS);
     }
     int rc = import_run(import, begin_task, error);
     if (rc == 0)

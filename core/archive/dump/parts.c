@@ -22,7 +22,7 @@ bool nb_import_is_id(struct nb_string id)
     return id.length == NB_IMPORT_ID && nb_hex_read(id, &value);
 }
 
-/* ---- finding parts --------------------------------------------------------------------------- */
+/* ---- keeping parts --------------------------------------------------------------------------- */
 
 /* Finds one part: of the import with this id, or older than a time. */
 struct finding {
@@ -74,43 +74,25 @@ int nb_import_parts_delete(const struct nb_view *view, struct nb_string id, int6
     return rc;
 }
 
-/* ---- keeping parts --------------------------------------------------------------------------- */
-
-/* A part to store; or (`part` NULL) an import whose parts are to be dropped. */
-struct keeping {
-    const struct nb_relayed_change *part;
-    struct nb_string id;
-};
-
 static int write(struct nb_engine *engine, struct nb_view *view, void *argument,
                  struct nb_error *error)
 {
-    const struct keeping *k = argument;
+    const struct nb_relayed_change *e = argument;
     const struct nb_relayed *here = nb_relay_applied();
     int rc = 0;
     (void)engine;
-    if (k->part == NULL)
-        return nb_import_parts_delete(view, k->id, 0, error);
-    if (k->part->last == 0) /* another import begins */
+    if (e->kind == NB_RELAYED_CHANGE_IMPORT)
+        return nb_import_parts_delete(view, e->from, 0, error);
+    if (e->last == 0) /* another import begins */
         rc = nb_import_parts_delete(view, (struct nb_string){"", 0}, here->time - PATIENCE, error);
-    if (rc != 0)
-        return rc;
-    const struct nb_traced one = {here->position, (uint64_t)here->time, k->part->from,
-                                  k->part->settings};
-    return nb_message_put(view, NB_KEPT_PART, here->stream, &one, error);
+    const struct nb_traced one = {here->one.position, (uint64_t)here->time, e->from, e->settings};
+    return rc != 0 ? rc : nb_message_put(view, NB_KEPT_PART, here->stream, &one, error);
 }
 
-int nb_import_parts_add(struct nb_engine *engine, const struct nb_relayed_change *part,
-                        struct nb_error *error)
+int nb_import_parts_write(struct nb_engine *engine, struct nb_relayed_change change,
+                          struct nb_error *error)
 {
-    struct keeping k = {.part = part};
-    return nb_writer_transact(engine, part->settings.length + PAGE_BYTES, write, &k, error);
-}
-
-int nb_import_parts_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error)
-{
-    struct keeping k = {.id = id};
-    return nb_writer_transact(engine, 0, write, &k, error);
+    return nb_writer_transact(engine, change.settings.length + PAGE_BYTES, write, &change, error);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -132,23 +114,17 @@ static struct nb_relayed_change change_of(const struct nb_sending *s,
                                       .last = s->parts};
 }
 
-static int send_part(struct nb_sending *s, struct nb_string bytes, struct nb_error *error)
-{
-    struct nb_relayed_change part = change_of(s, NB_RELAYED_CHANGE_PART);
-    part.settings = bytes;
-    int rc = nb_relay_ask(s->engine, &part, NULL, error);
-    s->parts++; /* also counts a part that may still arrive */
-    return rc;
-}
-
 /* Sends whole parts, and with `all` also the incomplete rest. */
 static int send(struct nb_sending *s, bool all, struct nb_error *error)
 {
     size_t at = 0, length = s->rest.length;
     int rc = 0;
     while (rc == 0 && (length - at >= NB_PART_BYTES || (all && length > at))) {
+        struct nb_relayed_change part = change_of(s, NB_RELAYED_CHANGE_PART);
         size_t some = length - at < NB_PART_BYTES ? length - at : NB_PART_BYTES;
-        rc = send_part(s, (struct nb_string){s->rest.bytes + at, some}, error);
+        part.settings = (struct nb_string){s->rest.bytes + at, some};
+        rc = nb_relay_ask(s->engine, &part, NULL, error);
+        s->parts++; /* also counts a part that may still arrive */
         at += some;
     }
     if (at > 0)
@@ -177,9 +153,9 @@ int nb_sending_end(struct nb_sending *s, const struct nb_dump_totals *totals, st
 /* Requests an import of 0 parts: all nodes refuse it and drop its parts. */
 void nb_sending_give_up(struct nb_sending *s)
 {
-    bool has_some = s->parts > 0;
-    s->parts = 0;
     struct nb_relayed_change import = change_of(s, NB_RELAYED_CHANGE_IMPORT);
-    if (has_some)
+    import.last = 0;
+    if (s->parts > 0)
         (void)nb_relay_ask(s->engine, &import, NULL, NULL);
+    s->parts = 0;
 }

@@ -1,35 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of an import that all nodes make. The node that got the request sends the dump part by
- * part through the stream (core/model/live/relayed.h), between changes of others. All nodes keep
- * the parts in their stores, so that a node that restarts continues with the next one and a backup
- * contains them. They make the import when the final request comes. Its position gives the numbers
- * of the import's entries (core/ledger/record.h). So the entries have the same numbers on
- * all nodes, however often a node had to begin again.
- *
- * A sender that fails gives its import up. If it cannot, all nodes drop the parts when another
- * import begins in the stream at least a day later. The times are those of the nodes that got the
- * requests.
- *
- * Stored form: messages (core/model/live/relayed.h) with the id of the import, and the time
- * instead of the checksum.
+ * part through the stream, between changes of others. All nodes keep the parts in their stores, as
+ * messages (core/model/live/relayed.h) with the id of the import, and the time of the request
+ * instead of the checksum. They make the import when the final request comes. Its position gives
+ * the numbers of the import's entries (core/ledger/record.h), so these are the same on all
+ * nodes, however often a node had to begin again. A sender that fails gives its import up. If it
+ * cannot, all nodes drop the parts when another import begins in the stream a day later.
  */
 #ifndef NB_CORE_ARCHIVE_DUMP_PARTS_H
 #define NB_CORE_ARCHIVE_DUMP_PARTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
-#include "core/base/error.h"
-#include "core/base/string.h"
+#include "core/model/live/relayed.h"
 #include "core/store/store.h"
-
-struct nb_engine;
-struct nb_relayed_change;
-struct nb_relayed_change_done;
 
 enum {
     NB_IMPORT_ID = 16,         /* hexadecimal digits of an import's id */
@@ -38,13 +23,11 @@ enum {
 
 bool nb_import_is_id(struct nb_string id);
 
-/* ---- on the thread that applies the stream's changes ----------------------------------------- */
-
-/* Stores a part (NB_RELAYED_CHANGE_PART). Returns as nb_transaction. */
-int nb_import_parts_add(struct nb_engine *engine, const struct nb_relayed_change *part,
-                        struct nb_error *error);
-/* Drops all parts of an import that was refused. Returns as nb_transaction. */
-int nb_import_parts_drop(struct nb_engine *engine, struct nb_string id, struct nb_error *error);
+/* Stores a part (NB_RELAYED_CHANGE_PART), or drops all parts of an import that was refused
+ * (NB_RELAYED_CHANGE_IMPORT). Returns as nb_transaction. This and the next functions are for the
+ * thread that applies the stream's changes. */
+int nb_import_parts_write(struct nb_engine *engine, struct nb_relayed_change change,
+                          struct nb_error *error);
 
 /* Sets `bytes` to the first part of the import with this id at a position from *at on, and *at to
  * the next position. Returns 0, NB_CONFLICT (there is none), NB_NO_MEMORY or a code of the store.
@@ -55,8 +38,6 @@ int nb_import_parts_read(struct nb_engine *engine, struct nb_string id, uint64_t
  * writer's transaction. Returns 0 or a code of the store. */
 int nb_import_parts_delete(const struct nb_view *view, struct nb_string id, int64_t before,
                            struct nb_error *error);
-
-/* ---- sending --------------------------------------------------------------------------------- */
 
 /* An import that this node sends. One thread at a time; each call may wait for the stream. Errors
  * in the records are found at the end. */

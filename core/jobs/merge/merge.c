@@ -156,7 +156,7 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *opti
 {
     struct merging m = {.engine = engine, .options = options};
     *merged = 0;
-    int rc = nb_relay_catch_up(engine, options->model, error);
+    int rc = nb_relay_catch_up(engine, options->model, true, error);
     if (rc == 0)
         rc = begin(&m, error);
     struct nb_ledger_steps steps = {.store = engine->store,

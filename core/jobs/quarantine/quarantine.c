@@ -383,7 +383,7 @@ int nb_engine_quarantine_apply(struct nb_engine *engine, struct nb_string model,
                                struct nb_quarantine_report *report, struct nb_error *error)
 {
     struct settling s = {.engine = engine, .model = model, .options = options, .report = report};
-    int rc = nb_relay_catch_up(engine, model, error);
+    int rc = nb_relay_catch_up(engine, model, true, error);
     return rc != 0 ? rc : settle_all(&s, apply_found, stop, user, error);
 }
 
@@ -394,6 +394,6 @@ int nb_engine_quarantine_drop(struct nb_engine *engine, struct nb_string model,
 {
     struct settling s = {.engine = engine, .model = model, .options = options, .report = report};
     bool is_all = !options->has_source && options->until == INT64_MAX && options->id_count == 0;
-    int rc = nb_relay_catch_up(engine, model, error);
+    int rc = nb_relay_catch_up(engine, model, true, error);
     return rc != 0 ? rc : settle_all(&s, is_all ? clear_some : drop_found, stop, user, error);
 }

@@ -333,7 +333,7 @@ int nb_engine_undo(struct nb_engine *engine, struct nb_string model,
     struct undoing u = {
         .engine = engine, .model = model, .source = source, .options = options, .report = report};
     struct nb_error why = {0};
-    if (nb_relay_catch_up(engine, model, error) != 0)
+    if (nb_relay_catch_up(engine, model, true, error) != 0)
         return error->code;
     int rc = begin(&u, from, &why);
     while (rc == 0 && !u.search.is_done && !has_done(&u, most)) {

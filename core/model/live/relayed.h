@@ -57,13 +57,16 @@ struct nb_relayed_change_done {
     uint64_t position; /* in the stream */
 };
 
+/* A message of a stream; its texts are borrowed. */
+struct nb_traced {
+    uint64_t position, checksum; /* nb_message_checksum */
+    struct nb_string id, message;
+};
+
 /* Members of every change that comes from a stream. In other changes all are 0. */
 struct nb_relayed {
     unsigned stream;
-    uint64_t position; /* in the stream */
-    /* The message, its id, and their nb_message_checksum; borrowed until the change is applied. */
-    uint64_t checksum;
-    struct nb_string message_id, message;
+    struct nb_traced one;   /* stays until the change is applied */
     int64_t time;           /* milliseconds since 1970, by the node that got the request */
     uint64_t first_entry;   /* number of the model's first entry on that node; 0: it had none */
     uint8_t creates;        /* preset plus 1: the change makes the model if there is none; or 0 */
@@ -75,16 +78,14 @@ struct nb_relayed {
 
 /* Takes changes of one stream to the other nodes. An engine that is opened with the setting
  * `shared` begins without relays, so that all changes are refused, and gets one for each stream
- * that it follows. A relay must outlive all use of the engine. Any thread calls the functions;
- * `propose` is for the writer's thread alone. */
+ * that it follows. A relay must outlive all use of the engine. Any thread. */
 struct nb_relay {
     void *user;
     /* Publishes the changes of the batch; calls `done` when all are applied here, or have failed.
      * If it returns a code other than 0, nothing is done, and `done` is not called. */
     int (*submit)(void *user, struct nb_batch *batch, void (*done)(struct nb_batch *, void *),
                   void *done_user, struct nb_error *error);
-    /* Publishes a change of a model and waits until it is applied here. Returns its result; *done
-     * is written if that is 0. */
+    /* Publishes a change of a model, and waits for its result here, which is *done after 0. */
     int (*ask)(void *user, const struct nb_relayed_change *relayed_change,
                struct nb_relayed_change_done *done, struct nb_error *error);
     /* Returns 0 if all changes that any node has confirmed before are applied here, else
@@ -99,8 +100,7 @@ struct nb_relay {
 
 /* Streams of several nodes, over which their models are spread by their names. */
 enum { NB_STREAMS_MOST = 64 };
-/* Returns the stream, of `streams`, for changes of the model with this name. It is the same on all
- * nodes. */
+/* Returns the stream, of `streams`, for changes of the model with this name, as on all nodes. */
 unsigned nb_relay_stream(struct nb_string name, unsigned streams);
 
 /* Convert a position in a stream to the number that clients get, and back. The number includes the
@@ -120,28 +120,22 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change 
                  struct nb_relayed_change_done *done, struct nb_error *error);
 void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
                       const struct nb_batch *batch, const struct nb_relayed_change *relayed_change);
-/* Waits until this node has made all changes to `model` that any node has confirmed before. Needed
- * before changes to documents that are looked up on this node. Does nothing if changes are not
- * shared. Returns 0, NB_INVALID (no name of a model), or the code of the relay. */
-int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
+/* Returns 0 if this node has made all changes to `model` that any node has confirmed before, or if
+ * changes are not shared. Needed before changes to documents that are looked up on this node, and
+ * before one says that there is no such model. Returns NB_INVALID (no name of a model), NB_STOPPING
+ * (without a relay), or the code of the relay's catch_up. */
+int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model, bool waits,
                       struct nb_error *error);
-/* Checks whether another node may have made a model that is missing here. Returns 0 if no node has
- * it, as far as this node can know; or NB_STOPPING if this node is cut off from the others, or
- * behind. Does not wait. */
-int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
-                           struct nb_error *error);
 
-/* Notes that the calling thread applies this change from the stream: the engine then makes the
- * thread's changes itself instead of publishing them. NULL: ends this. Borrowed. */
+/* Notes that the calling thread applies this change from the stream, and so makes changes itself
+ * instead of publishing them; borrowed. NULL: ends this. The second returns the change or NULL. */
 void nb_relay_apply(const struct nb_relayed *relayed);
-/* The change that the calling thread applies, or NULL. */
 const struct nb_relayed *nb_relay_applied(void);
 
 /* From now on sets *number to the number (nb_relay_number) of each change that the calling thread
  * requests, once the change is made; the highest one stays. NULL: ends this. Borrowed. */
 void nb_relay_collect(uint64_t *number);
-/* Sets the collected number, unless it is higher already. 0: the change has no position in a
- * stream. */
+/* Sets the collected number, unless it is higher already. 0: of a change without one. */
 void nb_relay_collected(uint64_t position);
 
 /* ---- how far a store has come ---------------------------------------------------------------- */
@@ -150,12 +144,6 @@ void nb_relay_collected(uint64_t position);
  * is made exactly once, no matter when a node dies. The functions are for the writer's thread,
  * except where one says otherwise. */
 
-/* A message whose change was made. The same transaction stores the message. */
-struct nb_traced {
-    uint64_t position, checksum;
-    struct nb_string id, message; /* borrowed */
-};
-
 /* A position, and a sum that is equal on two nodes if they have the same data there. */
 struct nb_point {
     uint64_t position, sum;
@@ -163,15 +151,11 @@ struct nb_point {
 
 /* How far a store has come in a stream. */
 struct nb_stream_place {
-    uint64_t made;           /* when the stream was made (detects a new one); 0: none is followed */
-    struct nb_point staged;  /* what the next transaction writes, with the message's checksum */
-    struct nb_point marked;  /* as `staged`, at nb_stream_states_mark */
-    struct nb_traced *fresh; /* the messages after `applied` up to `staged`; owned */
-    size_t fresh_room;
-    uint64_t traced;              /* bytes of the messages in the trace; and ... */
-    uint64_t tracing;             /* ... after the staged ones are written */
-    bool is_due;                  /* must be written, although the position is in the store */
-    atomic_bool caught_up;        /* the store once had all changes of the stream */
+    uint64_t made;          /* when the stream was made (detects a new one); 0: none is followed */
+    struct nb_point staged; /* what the next transaction writes, with the message's checksum */
+    struct nb_point marked; /* as `staged`, at nb_stream_states_mark */
+    bool is_due;            /* must be written, although the position is in the store */
+    atomic_bool caught_up;  /* the store once had all changes of the stream */
     atomic_uint_fast64_t applied; /* the position in the store, for any thread */
 };
 
@@ -182,23 +166,19 @@ struct nb_stream_states {
     struct nb_stream_place places[NB_STREAMS_MOST];
 };
 
-/* Reads the stored states when the store is opened. Returns 0 or a code. */
+/* Reads the stored states when the store is opened. This and the next return 0 or a code. */
 int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
                           struct nb_error *error);
-/* Writes the staged states that are not in the store yet. Called in every transaction. Returns 0 or
- * a code. */
+/* Writes the staged states that are not in the store yet. Called in every transaction. */
 int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
                            struct nb_error *error);
 /* Notes that the transaction succeeded. */
 void nb_stream_states_note(struct nb_engine *engine);
-/* For a rebuild: copies the stored states, the trace, the queue, parts of imports, and the notes of
- * queued changes that were made. Returns 0 or a code; NB_CORRUPT: they are damaged. Any thread. */
+/* For a rebuild: copies the stored states and all messages. NB_CORRUPT: damaged. Any thread. */
 int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error);
-/* Frees the staged messages. */
-void nb_stream_states_deinit(struct nb_engine *engine);
 
-/* Makes the store one of several nodes' stores, which follows the stream `which` that was made at
- * `made`. The next transaction writes this. */
+/* Makes the store follow the stream `which`, which was made at `made`. The next transaction writes
+ * this. */
 void nb_stream_states_join(struct nb_engine *engine, unsigned which, uint64_t made);
 /* Whether the node once had all changes of each stream whose bit is set. Any thread. */
 bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams);
@@ -207,10 +187,12 @@ bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t str
 void nb_stream_states_mark(struct nb_engine *engine);
 void nb_stream_states_return(struct nb_engine *engine);
 
-/* Stages the position of a change or a task that begins. Returns false if the change must not be
- * made now, because an earlier one is missing here, or if memory runs out. Returns true also if the
- * position is staged already. */
-bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed);
+/* Stages the position of a change that begins, and writes its message to the trace. `view` is NULL
+ * for a task: then its transactions write the message. Returns 0, also if the position is staged
+ * already; NB_BUSY: the change must not be made now, because an earlier one is missing here; or a
+ * code of the store. */
+int nb_stream_states_stage(struct nb_engine *engine, const struct nb_view *view,
+                           const struct nb_relayed *relayed, struct nb_error *error);
 
 /* Sets *first_entry to the number of the model's first entry, by which all nodes identify the
  * model. Looks it up in `view`, unless that was done before. Any thread. Returns 0, NB_DAMAGED or
@@ -226,7 +208,7 @@ int nb_stream_states_check(const struct nb_relayed *relayed, struct nb_live *liv
 /* Returns the time of the change that is being made; without one, the time of the clock. */
 int64_t nb_stream_states_time(const struct nb_engine *engine);
 
-/* Notes a change as made if a node had queued it (core/nodes/queue.h). For each outbox and stream
+/* Notes a change as made if a node had queued it (core/nodes/queue.c). For each outbox and stream
  * the store has the number of the last entry that was made; it is written in the transaction that
  * makes the change. So a change that is published twice, however long after, is made only once, on
  * all nodes. Returns NB_EXISTS if this change, or a later one of its outbox, was made at another
@@ -235,16 +217,19 @@ int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct 
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Messages of the streams that a store keeps unchanged, ordered by number. The trace has the last
- * messages that were applied, numbered by position, so that nodes can restore messages that the
- * database loses (server/nodes/stream.c). The queue has the waiting ones (core/nodes/queue.h).
- * Parts of imports wait for the last one (core/archive/dump/parts.h). On the writer's thread; any
- * thread may read.
+/* Messages of the streams that a store keeps unchanged, ordered by number. On the writer's thread;
+ * any thread may read.
  *
- * Stored form, in META under "trace", "queue" or "parts", a byte of the stream and the number (8
- * bytes, big-endian): the checksum, 8 bytes; the id, a string; the message. */
-enum nb_kept { NB_KEPT_TRACE, NB_KEPT_QUEUE, NB_KEPT_PART, NB_KEPT_ONCE /* nb_once_note */ };
-enum { NB_TRACE_BYTES = 64 << 20 }; /* bytes of a stream's last messages that are kept */
+ * Stored form, in META under the name of the kind, a byte of the stream and the number (8 bytes,
+ * big-endian): the checksum, 8 bytes; the id, a string; the message. */
+enum nb_kept {
+    NB_KEPT_TRACE, /* the last ones, by position: server/nodes restores what the database loses */
+    NB_KEPT_QUEUE, /* those that wait to be published (core/nodes/queue.c) */
+    NB_KEPT_PART,  /* parts of imports that wait for the last one (core/archive/dump/parts.h) */
+    NB_KEPT_ONCE,  /* nb_once_note */
+    NB_KEPT_PLACE  /* how far the store has come */
+};
+enum { NB_TRACE_MOST = 1 << 14 }; /* messages in the trace of a stream */
 
 /* The checksum of a message and its id. */
 uint64_t nb_message_checksum(struct nb_string id, struct nb_string message);

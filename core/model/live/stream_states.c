@@ -2,10 +2,10 @@
  *
  * Stored form, in META, for each stream, with the keys of messages (relayed.h):
  *
- *     "nodes", stream, 0          a byte for the format, 8; the number of streams, a varint; the
+ *     "nodes", stream, 0          a byte for the format, 9; the number of streams, a varint; the
  *                                 time when this one was made, 8 bytes; the position, a varint; the
- *                                 checksum of the message there, 8 bytes; the bytes of the trace, a
- *                                 varint; and 1 if the node has caught up once
+ *                                 checksum of the message there, 8 bytes; and 1 if the node has
+ *                                 caught up once
  *     "onces", stream, identity   as a message without an id: in place of the checksum the number
  *                                 of the entry that was made last, its position as the message
  */
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "core/base/key.h"
 #include "core/base/system.h"
@@ -24,18 +23,16 @@
 #include "core/model/live/state.h"
 
 enum {
-    FORMAT = 8,
-    DROPPED_MOST = 64, /* messages dropped from a trace per transaction */
+    FORMAT = 9,
     NAME_BYTES = 5,
     PREFIX_BYTES = 6, /* including the byte of the stream */
-    MESSAGE_KEY = 14,
-    KEPT_PLACE = NB_KEPT_ONCE + 1
+    MESSAGE_KEY = 14
 };
 static const char *const kept_names[] = {[NB_KEPT_TRACE] = "trace",
                                          [NB_KEPT_QUEUE] = "queue",
                                          [NB_KEPT_PART] = "parts",
                                          [NB_KEPT_ONCE] = "onces",
-                                         [KEPT_PLACE] = "nodes"};
+                                         [NB_KEPT_PLACE] = "nodes"};
 
 static int put(const struct nb_view *view, struct nb_string key, struct nb_packer *w,
                struct nb_error *error)
@@ -116,28 +113,14 @@ void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
         relay->propose(relay->user, batch, relayed_change);
 }
 
-int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model,
+int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model, bool waits,
                       struct nb_error *error)
-{
-    int rc = nb_relay_is_wanted(engine) ? nb_check_model_name(model, error) : 0;
-    if (rc != 0 || !nb_relay_is_wanted(engine))
-        return rc;
-    const struct nb_relay *relay = relay_of(engine, model, error);
-    return relay == NULL ? NB_STOPPING : relay->catch_up(relay->user, true, error);
-}
-
-int nb_relay_check_missing(const struct nb_engine *engine, struct nb_string model,
-                           struct nb_error *error)
 {
     if (!nb_relay_is_wanted(engine))
         return 0;
-    const struct nb_relay *relay = relay_of(engine, model, NULL);
-    if (relay != NULL && relay->catch_up(relay->user, false, NULL) == 0)
-        return 0;
-    return nb_error_set(error, NB_STOPPING,
-                        "this node has no model '%.*s', and does not have all changes of the "
-                        "others yet: send the change again later",
-                        (int)model.length, model.bytes);
+    int rc = nb_check_model_name(model, error);
+    const struct nb_relay *relay = rc == 0 ? relay_of(engine, model, error) : NULL;
+    return relay != NULL ? relay->catch_up(relay->user, waits, error) : rc != 0 ? rc : NB_STOPPING;
 }
 
 void nb_relay_apply(const struct nb_relayed *relayed)
@@ -255,52 +238,15 @@ int nb_message_scan(struct nb_engine *engine, enum nb_kept where, unsigned strea
 
 /* ---- the trace ------------------------------------------------------------------------------- */
 
-struct dropping {
-    uint64_t excess; /* bytes */
-    size_t count, bytes;
-};
-
-static int count_oldest(void *user, const struct nb_traced *one, struct nb_error *error)
+/* Adds a message, and drops one that is too old. */
+static int trace(const struct nb_view *view, const struct nb_relayed *here, struct nb_error *error)
 {
-    struct dropping *d = user;
-    (void)error;
-    if (d->bytes >= d->excess || d->count == DROPPED_MOST)
-        return 1;
-    d->bytes += one->message.length;
-    d->count++;
-    return 0;
-}
-
-/* Drops the messages that are too old. */
-static int drop_traced(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
-                       struct nb_error *error)
-{
-    if (p->tracing <= NB_TRACE_BYTES)
-        return 0;
-    struct dropping d = {.excess = p->tracing - NB_TRACE_BYTES};
-    int rc = nb_message_walk(view, NB_KEPT_TRACE, which, 0, count_oldest, &d, error);
-    p->tracing -= d.bytes < p->tracing ? d.bytes : p->tracing;
-    return rc < 0 ? rc : nb_message_drop(view, NB_KEPT_TRACE, which, d.count, error);
-}
-
-/* Returns the number of messages that are staged and not written yet. */
-static size_t fresh_of(const struct nb_stream_place *p)
-{
-    uint64_t written = atomic_load(&p->applied); /* above `staged` after nb_stream_states_return */
-    return p->staged.position > written ? p->staged.position - written : 0;
-}
-
-static int write_trace(struct nb_stream_place *p, unsigned which, const struct nb_view *view,
-                       struct nb_error *error)
-{
-    size_t fresh = fresh_of(p);
-    int rc = 0;
-    p->tracing = p->traced;
-    for (size_t i = 0; rc == 0 && i < fresh; i++) {
-        rc = nb_message_put(view, NB_KEPT_TRACE, which, &p->fresh[i], error);
-        p->tracing += p->fresh[i].message.length;
-    }
-    return rc == 0 ? drop_traced(p, which, view, error) : rc;
+    uint64_t position = here->one.position;
+    int rc = nb_message_put(view, NB_KEPT_TRACE, here->stream, &here->one, error);
+    return rc != 0 || position <= NB_TRACE_MOST
+               ? rc
+               : nb_message_delete(view, NB_KEPT_TRACE, here->stream, position - NB_TRACE_MOST,
+                                   error);
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */
@@ -318,7 +264,6 @@ static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, str
     p->made = nb_unpack_u64(&u);
     p->staged.position = nb_unpack_varint(&u);
     p->staged.sum = nb_unpack_u64(&u);
-    p->traced = nb_unpack_varint(&u);
     atomic_store(&p->caught_up, nb_unpack_u8(&u) != 0);
     atomic_store(&p->applied, p->staged.position);
     return nb_unpacker_done(&u) && format == FORMAT && s->streams > 0
@@ -335,7 +280,7 @@ int nb_stream_states_read(struct nb_engine *engine, const struct nb_view *view,
     struct nb_string value;
     char key[MESSAGE_KEY];
     for (unsigned i = 0; i < NB_STREAMS_MOST; i++) {
-        struct nb_string name = message_key(KEPT_PLACE, i, 0, key);
+        struct nb_string name = message_key(NB_KEPT_PLACE, i, 0, key);
         int rc = nb_store_get(view, NB_TABLE_META, name, &value, error);
         if (rc == 0)
             rc = read_place(s, &s->places[i], value, error);
@@ -353,17 +298,19 @@ static int write_place(struct nb_stream_states *s, unsigned which, const struct 
     struct nb_buffer stored = {0};
     struct nb_packer w = {.out = &stored};
     char key[MESSAGE_KEY];
-    int rc = write_trace(p, which, view, error);
-    if (rc != 0)
-        return rc;
+    if (applied != NULL && applied->stream == which &&
+        applied->one.position > atomic_load(&p->applied)) { /* a task's first transaction */
+        int rc = trace(view, applied, error);
+        if (rc != 0)
+            return rc;
+    }
     nb_pack_u8(&w, FORMAT);
     nb_pack_varint(&w, s->streams);
     nb_pack_u64(&w, p->made);
     nb_pack_varint(&w, p->staged.position);
     nb_pack_u64(&w, p->staged.sum);
-    nb_pack_varint(&w, p->tracing);
     nb_pack_u8(&w, atomic_load(&p->caught_up));
-    return put(view, message_key(KEPT_PLACE, which, 0, key), &w, error);
+    return put(view, message_key(NB_KEPT_PLACE, which, 0, key), &w, error);
 }
 
 static bool is_due(const struct nb_stream_place *p)
@@ -406,7 +353,6 @@ void nb_stream_states_note(struct nb_engine *engine)
         if (!is_due(p))
             continue;
         p->is_due = false;
-        p->traced = p->tracing;
         atomic_store(&p->applied, p->staged.position);
     }
 }
@@ -429,12 +375,6 @@ bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t str
     return true;
 }
 
-void nb_stream_states_deinit(struct nb_engine *engine)
-{
-    for (unsigned i = 0; i < NB_STREAMS_MOST; i++)
-        free(engine->stream_states.places[i].fresh);
-}
-
 /* ---- changes --------------------------------------------------------------------------------- */
 
 void nb_stream_states_mark(struct nb_engine *engine)
@@ -449,20 +389,17 @@ void nb_stream_states_return(struct nb_engine *engine)
         engine->stream_states.places[i].staged = engine->stream_states.places[i].marked;
 }
 
-bool nb_stream_states_stage(struct nb_engine *engine, const struct nb_relayed *relayed)
+int nb_stream_states_stage(struct nb_engine *engine, const struct nb_view *view,
+                           const struct nb_relayed *here, struct nb_error *error)
 {
-    struct nb_stream_place *p = &engine->stream_states.places[relayed->stream];
-    size_t fresh = fresh_of(p);
-    if (p->staged.position == relayed->position)
-        return true;
-    if (p->staged.position + 1 != relayed->position ||
-        nb_array_reserve(&p->fresh, &p->fresh_room, fresh + 1, sizeof *p->fresh) != 0)
-        return false;
-    p->fresh[fresh] = (struct nb_traced){relayed->position, relayed->checksum, relayed->message_id,
-                                         relayed->message};
-    p->staged = (struct nb_point){relayed->position, relayed->checksum};
-    nb_serials_follow(&engine->serials, relayed->stream, relayed->position);
-    return true;
+    struct nb_stream_place *p = &engine->stream_states.places[here->stream];
+    if (p->staged.position == here->one.position)
+        return 0;
+    if (p->staged.position + 1 != here->one.position)
+        return nb_error_set(error, NB_BUSY, "a change before this one has failed");
+    p->staged = (struct nb_point){here->one.position, here->one.checksum};
+    nb_serials_follow(&engine->serials, here->stream, here->one.position);
+    return view == NULL ? 0 : trace(view, here, error);
 }
 
 int nb_stream_states_first_entry(struct nb_live *live, const struct nb_view *view,
@@ -532,7 +469,7 @@ static int take_first(void *user, const struct nb_traced *one, struct nb_error *
 
 int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error)
 {
-    uint64_t position = htole64(relayed->position);
+    uint64_t position = htole64(relayed->one.position);
     const struct nb_traced note = {
         relayed->outbox, relayed->entry, {"", 0}, {(const char *)&position, sizeof position}};
     struct nb_traced last = {.position = 0};

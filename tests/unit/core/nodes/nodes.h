@@ -18,7 +18,6 @@
 #include "core/engine/engine.h"
 #include "core/model/live/relayed.h"
 #include "core/model/live/state.h"
-#include "core/nodes/queue.h"
 #include "core/nodes/replica.h"
 #include "tests/unit/core/engine/picture.h"
 #include "tests/unit/folder.h"
@@ -124,9 +123,8 @@ struct node {
     uint64_t member;
     char directory[96];
     struct nb_engine *engine;
-    struct nb_queue *queue; /* takes nothing */
-    unsigned streams;       /* 0: one */
-    struct stream *stream;  /* the first of them */
+    unsigned streams;      /* 0: one */
+    struct stream *stream; /* the first of them */
     struct worker workers[STREAMS];
     atomic_bool stops;
     unsigned lag;     /* microseconds of a pause now and then */
@@ -171,7 +169,7 @@ static inline void *follow(void *argument)
     struct worker *l = argument;
     struct node *n = l->node;
     while (!atomic_load(&n->stops)) {
-        uint64_t asked = atomic_load(&l->replica->asked), end = length_of(l->stream);
+        uint64_t began = nb_clock_monotonic(), end = length_of(l->stream);
         uint64_t at = l->replica->delivered.position + 1;
         atomic_store(&l->replica->last, end);
         atomic_store(&l->replica->stream,
@@ -180,7 +178,7 @@ static inline void *follow(void *argument)
             nb_replica_take(l->replica, publish_one, l->stream) > 0)
             nb_replica_sent(l->replica, 0);
         if (at > end) {
-            nb_replica_note_end(l->replica, asked);
+            nb_replica_note_end(l->replica, began);
             nb_replica_tick(l->replica);
             usleep(200);
             continue;
@@ -220,16 +218,14 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
     struct nb_engine_settings settings;
     settings_of(&settings, n->directory);
     settings.streams = streams_of(n);
-    const struct nb_queue_limits none = {0, 0};
     ck_assert_msg(nb_engine_open(&settings, &n->engine, error) == 0, "%s", error->text);
-    int rc = nb_queue_new(n->engine, &none, &n->queue, error);
+    int rc = 0;
     for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
         struct worker *l = &n->workers[i];
         const struct nb_replica_settings how = {.wake = wake,
                                                 .warn = warn,
                                                 .user = l,
                                                 .stream = i,
-                                                .queue = n->queue,
                                                 .patience = UINT64_C(20000000000),
                                                 .same_for = 200,
                                                 .compare_every = n->compares};
@@ -260,7 +256,6 @@ static inline void stop(struct node *n)
         ck_assert_int_eq(pthread_join(n->workers[i].follower, NULL), 0);
     for (unsigned i = 0; i < streams_of(n); i++)
         nb_replica_free(&n->workers[i].replica);
-    nb_queue_free(&n->queue);
     nb_engine_close(&n->engine);
 }
 

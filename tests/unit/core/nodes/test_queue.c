@@ -2,8 +2,6 @@
  *
  * Changes that wait in the queue of a node, and how they are published.
  */
-#include "core/nodes/queue.h"
-
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "tests/unit/folder.h"
 #include "tokenizer/document.h"
 
-enum { LIMIT = 300, GROUP = 256 /* as core/nodes/outgoing.c has it */ };
+enum { LIMIT = 300, GROUP = NB_TAKEN_MOST };
 
 static struct nb_string string_at(const char *text)
 {
@@ -61,11 +59,10 @@ static uint64_t entry_of(const char *id)
     return entry;
 }
 
-/* A node's engine, its queue and its replica, in their own folder. */
+/* A node's engine and its replica, in their own folder. */
 struct world {
     char root[NB_TEST_FOLDER_SIZE];
     struct nb_engine *engine;
-    struct nb_queue *queue;
     struct nb_replica *replica;
 };
 
@@ -87,12 +84,11 @@ static void open_engine(struct world *w)
 
 static void open_world(struct world *w)
 {
-    static const struct nb_queue_limits limits = {1 << 20, LIMIT};
     struct nb_error error = {0};
     open_engine(w);
-    ck_assert_msg(nb_queue_new(w->engine, &limits, &w->queue, &error) == 0, "%s", error.text);
-    const struct nb_replica_settings how = {.wake = wake, .queue = w->queue, .same_for = 1};
-    ck_assert_int_eq(nb_replica_new(w->engine, &how, &w->replica, NULL), 0);
+    const struct nb_replica_settings how = {
+        .wake = wake, .queue_bytes = 1 << 20, .queue_entries = LIMIT, .same_for = 1};
+    ck_assert_msg(nb_replica_new(w->engine, &how, &w->replica, &error) == 0, "%s", error.text);
 }
 
 static void set_up(struct world *w)
@@ -105,7 +101,6 @@ static void set_up(struct world *w)
 static void close_world(struct world *w)
 {
     nb_replica_free(&w->replica);
-    nb_queue_free(&w->queue);
     nb_engine_close(&w->engine);
 }
 
@@ -125,10 +120,9 @@ static size_t take(struct world *w)
 
 static uint64_t left_in(struct world *w)
 {
-    struct nb_queue_state state;
-    nb_queue_state(w->queue, &state);
-    ck_assert((state.entries == 0) == (state.bytes == 0));
-    return state.entries;
+    uint64_t entries = atomic_load(&w->replica->queued);
+    ck_assert((entries == 0) == (atomic_load(&w->replica->queued_bytes) == 0));
+    return entries;
 }
 
 /* In order, many at once; each again until all that were taken are delivered, with the same id. */
@@ -159,7 +153,6 @@ START_TEST(what_waits_is_published_in_order)
     nb_replica_sent(w.replica, LIMIT - GROUP);
     ck_assert_uint_eq(left_in(&w), 0);
     ck_assert_uint_eq(take(&w), 0);
-    ck_assert(!nb_queue_takes(w.queue, 0, true));
     tear_down(&w);
 }
 END_TEST
@@ -178,7 +171,6 @@ START_TEST(what_is_handed_over_has_its_id)
     ck_assert_uint_eq(take(&from), 2);
     memcpy(id, published[1], sizeof id);
     nb_replica_free(&to.replica);
-    nb_queue_free(&to.queue);
     ck_assert_int_eq(nb_hand_over(from.engine, to.engine, &queued, &lost, NULL), 0);
     ck_assert(queued == 2 && lost == 0);
     close_world(&to);

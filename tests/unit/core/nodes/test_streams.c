@@ -8,7 +8,6 @@
 #include "core/model/registry.h"
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
-#include "core/nodes/queue.h"
 #include "tests/unit/core/nodes/nodes.h"
 #include <errno.h>
 #include <sys/syscall.h>
@@ -115,7 +114,6 @@ END_TEST
 static void close_node(struct node *n)
 {
     nb_replica_free(&n->workers[0].replica);
-    nb_queue_free(&n->queue);
     nb_engine_close(&n->engine);
 }
 
