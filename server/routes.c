@@ -3,7 +3,7 @@
 
 #include "server/api/handlers.h"
 #include "server/console/console_page.h"
-#include "server/http/request/http_answer.h"
+#include "server/http/http_answer.h"
 #include "server/json/document_json.h"
 #include "server/mail/filter.h"
 #include "server/mail/rspamd.h"

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 /* Returns the table and sets *count. */
 const struct nb_route *nb_route_table(size_t *count);

@@ -20,7 +20,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_request;
 struct nb_verdict;

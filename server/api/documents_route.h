@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "server/api/decision.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_json_document;
 struct nb_results;

@@ -5,11 +5,11 @@
 
 #include "config/config.h"
 #include "core/jobs/generate/generate.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/http_answer.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 #include "server/json/emit.h"
 
 /* Defaults of query parameters. */

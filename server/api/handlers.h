@@ -6,7 +6,7 @@
 #ifndef NB_SERVER_API_HANDLERS_H
 #define NB_SERVER_API_HANDLERS_H
 
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 /* documents_route.c, many.c: train, untrain, classify and tokenize (enum nb_verb). */
 nb_handler nb_documents_prepare;

@@ -11,12 +11,12 @@
 #include "server/api/network_json.h"
 #include "server/api/network_rows.h"
 #include "server/api/networks.h"
-#include "server/http/request/admission.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/admission.h"
+#include "server/http/http_answer.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 #include "server/json/json_load.h"
 
 /* The options of a request to learn a network. */

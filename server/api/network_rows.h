@@ -15,7 +15,7 @@
 #define NB_SERVER_API_NETWORK_ROWS_H
 
 #include "core/networks/network/columns.h"
-#include "server/http/request/decoder.h"
+#include "server/http/decoder.h"
 
 /* Reads a body of NB_MEDIA_JSON, NB_MEDIA_NDJSON or NB_MEDIA_CSV with at most `most_values` values.
  * On success the caller owns *columns, which are closed. Returns 0, NB_INVALID, NB_UNUSABLE,

@@ -10,7 +10,7 @@
 
 #include "core/networks/network/named.h"
 #include "core/networks/network/network.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 /* Loads the network of this name. On success the caller owns *network and what `stored` holds.
  * Returns 0 or a code of nb_named_get or nb_network_read. */

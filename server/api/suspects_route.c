@@ -7,12 +7,12 @@
 
 #include "core/jobs/suspects/suspects.h"
 #include "server/api/handlers.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
-#include "server/http/request/request_verdict.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/http_answer.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
+#include "server/http/request_verdict.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 #include "server/json/emit.h"
 #include "server/json/time.h"
 

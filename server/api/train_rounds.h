@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_batch;
 struct nb_json_document;

@@ -5,11 +5,11 @@
 
 #include "config/config.h"
 #include "core/base/label.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/http_answer.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 #include "server/json/undo_json.h"
 
 static int undo(struct nb_request *request, const struct nb_json_undo *wanted,

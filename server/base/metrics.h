@@ -53,7 +53,7 @@ enum { NB_MAIL_USERS_MOST = 49152 };
 
 /* Notes that mail of a user was learned (NB_USER_TAUGHT) or judged (NB_USER_ASKED), by the name of
  * the user's model. A user who is in only one of the two sets may have two names
- * (server/http/access/user_map.h). Without memory nothing is noted. */
+ * (server/http/user_map.h). Without memory nothing is noted. */
 void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigned seen);
 
 /* Counts a request, or a document of a batch, that was refused because it has no valid token or

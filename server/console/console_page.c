@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/base/key.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
+#include "server/http/http_answer.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
 
 /* The assembler includes the files as they are (.incbin), which gcc and clang both support. Paths
  * are relative to the top of the tree, where make runs. */

@@ -8,7 +8,7 @@
 #define NB_SERVER_CONSOLE_CONSOLE_PAGE_H
 
 #include "core/base/string.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 /* The files of the console, compiled in: server/console/web. Read-only; any thread. */
 struct nb_asset {

@@ -14,8 +14,8 @@
 
 #include "core/base/error.h"
 #include "core/base/system.h"
-#include "server/http/access/address.h"
-#include "server/http/access/tls.h"
+#include "server/http/address.h"
+#include "server/http/tls.h"
 
 struct MHD_Connection;
 struct nb_configuration;

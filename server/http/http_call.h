@@ -10,7 +10,7 @@
 #include <microhttpd.h>
 
 #include "server/http/http.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_handshakes;
 

@@ -14,7 +14,7 @@
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
 #include "server/http/library.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
 
 /* ---- the library calls ----------------------------------------------------------------------- */
 

@@ -7,17 +7,17 @@
 
 #include "config/config.h"
 #include "core/base/string.h"
+#include "server/http/admission.h"
+#include "server/http/body_transfer.h"
+#include "server/http/decoder.h"
 #include "server/http/http.h"
+#include "server/http/http_answer.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
-#include "server/http/request/admission.h"
-#include "server/http/request/body_transfer.h"
-#include "server/http/request/decoder.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/query.h"
 #include "server/http/router.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 
 struct nb_connection *nb_http_connection(struct MHD_Connection *connection)
 {

@@ -24,17 +24,17 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
-#include "server/http/access/tls.h"
+#include "server/http/body_transfer.h"
 #include "server/http/http.h"
+#include "server/http/http_answer.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
 #include "server/http/library.h"
-#include "server/http/request/body_transfer.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/request.h"
 #include "server/http/router.h"
+#include "server/http/server.h"
+#include "server/http/tls.h"
+#include "server/http/wait.h"
 #include "server/json/problem.h"
 
 /* A reply that is sent while it is made. The library asks for bytes; when it has taken a piece, the

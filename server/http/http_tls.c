@@ -17,9 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/http/access/tls.h"
 #include "server/http/http_call.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
+#include "server/http/tls.h"
 
 enum { EVENTS_AT_ONCE = 64 };
 

@@ -12,11 +12,11 @@
 
 #include "server/base/log.h"
 #include "server/base/metrics.h"
-#include "server/http/access/tls.h"
 #include "server/http/http.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
+#include "server/http/tls.h"
 #include "server/json/problem.h"
 
 /* Writes a whole reply with "Connection: close". `detail` is plain text that needs no

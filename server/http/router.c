@@ -9,11 +9,11 @@
 #include <strings.h>
 
 #include "config/config.h"
-#include "server/http/access/address.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/address.h"
+#include "server/http/http_answer.h"
+#include "server/http/query.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 
 enum { SEGMENTS_MOST = 6 };
 

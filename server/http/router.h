@@ -10,7 +10,7 @@
 
 #include "core/base/buffer.h"
 #include "server/http/http_call.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 enum { NB_PATH_PARAMETERS = 2 };
 

@@ -13,8 +13,8 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "server/http/access/user_map.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
+#include "server/http/user_map.h"
 #include "server/mail/filter_report.h"
 
 struct nb_config;

@@ -11,7 +11,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_buffer;
 struct nb_envelope;

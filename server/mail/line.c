@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "server/http/request/admission.h"
-#include "server/http/request/body_transfer.h"
-#include "server/http/request/budget.h"
-#include "server/http/request/decoder.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
-#include "server/http/request/wait.h"
+#include "server/http/admission.h"
+#include "server/http/body_transfer.h"
+#include "server/http/budget.h"
+#include "server/http/decoder.h"
+#include "server/http/http_answer.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
 #include "server/mail/line_head.h"
 #include "server/mail/line_routes.h"
 

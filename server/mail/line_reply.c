@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "core/base/string.h"
 #include "server/base/version.h"
-#include "server/http/request/http_answer.h"
+#include "server/http/http_answer.h"
 #include "server/mail/mail_fields.h"
 
 const struct nb_line_failure *nb_line_failure_of(unsigned status)

@@ -5,9 +5,9 @@
 #include <strings.h>
 
 #include "config/config.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
 #include "server/mail/filter_request.h"

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 /* A line protocol and its verbs: RSPAMC (rspamd's before HTTP; Exim's `variant=rspamd`) or SPAMC
  * (SpamAssassin's spamd/PROTOCOL; spamc, Exim, Haraka). */

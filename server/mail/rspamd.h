@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/base/buffer.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_config;
 struct nb_filter_report;

@@ -8,7 +8,7 @@
 #define NB_SERVER_NODES_NODES_H
 
 #include "core/base/key.h"
-#include "server/http/request/request.h"
+#include "server/http/request.h"
 
 struct nb_buffer;
 struct nb_config;

@@ -47,7 +47,7 @@ def test_each_claim_has_tests_that_exist(_api):
 
 def test_the_check_finds_what_is_missing(_api):
     for name in ("test_access.test_nothing_of_the_kind", "test_nothing.test_x", "tests/fuzz/fuzz_nothing.c",
-                 "tests/unit/server/http/access/test_peer.c:nothing", "tests/unit/nothing.c:nothing", "tests/nodes/test_samples.py:test_nothing",
+                 "tests/unit/server/http/test_peer.c:nothing", "tests/unit/nothing.c:nothing", "tests/nodes/test_samples.py:test_nothing",
                  "tests/nodes/test_samples.py", "scripts/check-layers"):
         equal(is_there(name), False, name)
 

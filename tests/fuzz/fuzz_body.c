@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-#include "server/http/request/decoder.h"
+#include "server/http/decoder.h"
 
 enum { MOST = 100000 };
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/http/access/token_file.h"
-#include "server/http/access/tokens.h"
+#include "server/http/token_file.h"
+#include "server/http/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

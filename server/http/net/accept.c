@@ -18,7 +18,7 @@
 #include "server/http/http.h"
 #include "server/http/net/connection_guard.h"
 #include "server/http/net/connections.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
 #include "server/mail/line.h"
 #include "server/mail/line_head.h"
 

@@ -18,7 +18,7 @@
 #include "server/base/metrics.h"
 #include "server/http/library.h"
 #include "server/http/net/connections.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
 
 enum {
     EVENTS_AT_ONCE = 64,

@@ -17,9 +17,9 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "server/base/metrics.h"
-#include "server/http/access/access.h"
+#include "server/http/access.h"
 #include "server/http/library.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
 
 enum { BUCKETS = 1024 }; /* as many addresses as there are connections by default */
 

@@ -8,9 +8,9 @@
 
 #include "config/config.h"
 #include "server/api/results.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/request.h"
-#include "server/http/request/server.h"
+#include "server/http/http_answer.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
 #include "server/json/document_json.h"
 
 static struct nb_config config;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/http/http_answer.h"
 #include "server/http/http_call.h"
-#include "server/http/request/http_answer.h"
-#include "server/http/request/query.h"
-#include "server/http/request/request.h"
+#include "server/http/query.h"
+#include "server/http/request.h"
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"
 #include "server/routes.h"

@@ -12,8 +12,8 @@
 
 #include "config/config.h"
 #include "server/base/metrics.h"
-#include "server/http/request/request_verdict.h"
-#include "server/http/request/server.h"
+#include "server/http/request_verdict.h"
+#include "server/http/server.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
 #include "tests/unit/folder.h"

@@ -8,7 +8,7 @@
 
 #include "server/base/metrics.h"
 #include "server/http/net/connections.h"
-#include "server/http/request/server.h"
+#include "server/http/server.h"
 
 static const struct nb_configuration *configuration;
 static struct nb_server server;

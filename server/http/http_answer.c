@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/http/http_answer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/base/system.h"
+#include "core/engine/engine.h"
+#include "server/base/log.h"
+#include "server/base/metrics.h"
+#include "server/http/request.h"
+#include "server/http/server.h"
+#include "server/http/wait.h"
+#include "server/json/problem.h"
+
+void nb_request_begin(struct nb_request *request)
+{
+    request->started = nb_clock_monotonic();
+    request->configuration = nb_configurations_take(request->server);
+    request->config = &request->configuration->config;
+    request->access = request->configuration->access;
+    atomic_fetch_add(&request->server->running, 1);
+}
+
+int nb_request_prepare(struct nb_request *request, struct nb_error *error)
+{
+    assert(request->route != NULL);
+    if (!request->has_caught_up) {
+        request->has_caught_up = true;
+        int rc = nb_catch_up(request, error);
+        if (rc != 0)
+            return rc;
+    }
+    if (request->is_prepared || request->route->prepare == NULL)
+        return 0;
+    request->is_prepared = true;
+    return request->route->prepare(request, error);
+}
+
+int nb_request_handle(struct nb_request *request, struct nb_string body, struct nb_error *error)
+{
+    assert(!request->is_lines);
+    request->body = body;
+    int rc = request->route->handler(request, error);
+    if (rc != NB_WAIT)
+        request->body = (struct nb_string){NULL, 0};
+    return rc;
+}
+
+/* ---- the reply ------------------------------------------------------------------------------- */
+
+bool nb_reply_is_there(const struct nb_request *request)
+{
+    return request->reply.status != 0;
+}
+
+/* Adds the place of the change in the stream, if it has one, to the end of the object that answers
+ * the change. Without memory only the header field has the place. */
+static void add_number(const struct nb_request *request, const char *content_type,
+                       struct nb_buffer *body)
+{
+    bool is_object = content_type != NULL && strcmp(content_type, "application/json") == 0 &&
+                     body->length > 0 && body->bytes[body->length - 1] == '}';
+    if (request->number == 0 || !is_object || request->route->protocol != &nb_protocol_api)
+        return;
+    const char *comma = body->bytes[--body->length - 1] == '{' ? "" : ",";
+    if (nb_buffer_printf(body, "%s\"number\":%" PRIu64 "}", comma, request->number) != 0)
+        body->length++;
+}
+
+int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type)
+{
+    add_number(request, content_type, &request->reply.body);
+    request->reply.status = status;
+    request->reply.content_type = content_type;
+    return 0;
+}
+
+int nb_reply_json(struct nb_request *request, unsigned status)
+{
+    return nb_reply_with(request, status, "application/json");
+}
+
+int nb_reply_written(struct nb_request *request, int rc, struct nb_error *error)
+{
+    return rc == 0 ? nb_reply_json(request, 200) : nb_error_no_memory(error);
+}
+
+void nb_reply_spool(struct nb_request *request)
+{
+    assert(!request->reply.has_spool);
+    nb_spool_init(&request->reply.spool, request->server->spool_directory,
+                  (size_t)request->config->spool_memory, request->server->budgets);
+    request->reply.has_spool = true;
+}
+
+int nb_reply_spooled(struct nb_request *request, unsigned status, const char *content_type,
+                     struct nb_error *error)
+{
+    assert(request->reply.has_spool);
+    add_number(request, content_type, &request->reply.spool.tail);
+    int rc = nb_spool_finish(&request->reply.spool, error);
+    return rc != 0 ? rc : nb_reply_with(request, status, content_type);
+}
+
+void nb_reply_hold(struct nb_request *request)
+{
+    struct nb_reply *reply = &request->reply;
+    struct nb_error error = {0};
+    if (reply->body.capacity <= NB_SPOOL_FREE_BYTES)
+        return;
+    nb_buffer_trim(&reply->body);
+    reply->hold.budget = &request->server->budgets[NB_BUDGET_REPLIES];
+    if (nb_hold_set(&reply->hold, reply->body.capacity, &error) != 0)
+        nb_reply_error(request, &error);
+}
+
+void nb_reply_deinit(struct nb_reply *reply)
+{
+    nb_buffer_deinit(&reply->body);
+    nb_buffer_deinit(&reply->location);
+    if (reply->hold.size > 0)
+        (void)nb_hold_set(&reply->hold, 0, NULL); /* reducing a hold never fails */
+    if (reply->has_spool)
+        nb_spool_deinit(&reply->spool);
+    reply->has_spool = false;
+    reply->next = NULL;
+    reply->status = 0;
+}
+
+/* ---- problems -------------------------------------------------------------------------------- */
+
+/* Gives the request a number that no other request of this daemon has, and hardly one of another
+ * start: the time of the first one, in nanoseconds, and the count from there. */
+static uint64_t number_of(struct nb_request *request)
+{
+    static atomic_uint_fast64_t next;
+    uint64_t none = 0;
+    if (request->request_id == 0) {
+        (void)atomic_compare_exchange_strong(&next, &none, (uint64_t)nb_clock_now() * 1000000);
+        request->request_id = atomic_fetch_add(&next, 1) + 1;
+    }
+    return request->request_id;
+}
+
+/* The problem of the request: with what its error says beside the sentence, if there is one. */
+static struct nb_problem problem_of(struct nb_request *request, unsigned status, const char *detail)
+{
+    const struct nb_error *why = request->why;
+    return (struct nb_problem){.status = (int)status,
+                               .detail = detail,
+                               .code = why != NULL ? nb_json_code(why) : NULL,
+                               .param = why != NULL ? why->param : NULL,
+                               .request = number_of(request)};
+}
+
+static const char *write_problem(struct nb_request *request, unsigned status, const char *detail)
+{
+    const struct nb_problem problem = problem_of(request, status, detail);
+    /* A problem that is cut off would not be JSON, so without memory the reply is withheld. */
+    if (nb_json_problem(&request->reply.body, &problem) != 0)
+        request->reply.is_withheld = true;
+    return "application/problem+json";
+}
+
+const struct nb_protocol nb_protocol_api = {.door = "http", .problem = write_problem};
+
+void nb_reply_problem(struct nb_request *request, unsigned status, const char *detail)
+{
+    const struct nb_protocol *protocol =
+        request->route != NULL ? request->route->protocol : &nb_protocol_api;
+    assert(status >= 400);
+    nb_reply_deinit(&request->reply);
+    const char *type = protocol->problem(request, status, detail);
+    (void)nb_reply_with(request, status, type); /* always 0 */
+}
+
+/* Appends the raw path: after decoding, different paths could look the same. */
+static int locate(struct nb_request *request)
+{
+    const char *url = request->urls.bytes;
+    size_t length = strlen(url);
+    while (length > 0 && url[length - 1] == '/')
+        length--;
+    return nb_buffer_printf(&request->reply.location, "%.*s%s", (int)length, url, request->target);
+}
+
+/* Replies that the model is on other nodes: the problem has their URLs, and Location is the path at
+ * the first of them. Without memory the reply is withheld. */
+static void reply_elsewhere(struct nb_request *request, const struct nb_error *error)
+{
+    int status = nb_json_status(error->code);
+    nb_reply_deinit(&request->reply);
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    nb_emit_open(&e, '{');
+    request->why = error;
+    const struct nb_problem problem = problem_of(request, (unsigned)status, error->text);
+    request->why = NULL;
+    nb_emit_problem_members(&e, &problem);
+    nb_emit_member_open(&e, "urls", '[');
+    for (size_t at = 0; at < request->urls.length; at += strlen(request->urls.bytes + at) + 1)
+        nb_emit_text(&e, request->urls.bytes + at);
+    nb_emit_close(&e, ']');
+    nb_emit_close(&e, '}');
+    bool has_url = request->urls.length > 0 && request->target != NULL;
+    if (nb_emit_end(&e) != 0 || (has_url && locate(request) != 0))
+        request->reply.is_withheld = true;
+    (void)nb_reply_with(request, (unsigned)status, "application/problem+json"); /* always 0 */
+}
+
+void nb_reply_error(struct nb_request *request, const struct nb_error *error)
+{
+    const struct nb_route *route = request->route;
+    if (request->has_changed && nb_json_status(error->code) >= 500)
+        request->reply.is_withheld = true;
+    if (error->code == NB_ELSEWHERE && route != NULL && route->protocol == &nb_protocol_api) {
+        reply_elsewhere(request, error);
+        return;
+    }
+    unsigned status = route != NULL && route->protocol->status_of != NULL
+                          ? route->protocol->status_of(route, error->code)
+                          : (unsigned)nb_json_status(error->code);
+    request->why = error;
+    nb_reply_problem(request, status, error->text);
+    request->why = NULL;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void write_log(const struct nb_request *request, const struct nb_request_figures *figures,
+                      uint64_t nanoseconds)
+{
+    enum nb_log_level level = figures->status >= 500 ? NB_LOG_WARNING : NB_LOG_DEBUG;
+    if (!nb_log_wants(level))
+        return;
+    nb_log(level, "request id=%016llx method=%s route=%s model=%.*s status=%u us=%llu",
+           (unsigned long long)request->request_id, figures->method,
+           request->route != NULL ? request->route->pattern : "-", (int)request->model.length,
+           request->model.length > 0 ? request->model.bytes : "", figures->status,
+           (unsigned long long)(nanoseconds / 1000));
+}
+
+/* Logs the warning only once: otherwise every verdict of that model would log it again. */
+static void tell_memory(struct nb_server *server)
+{
+    struct nb_error what;
+    if (!atomic_load_explicit(&server->has_told_memory, memory_order_relaxed) &&
+        nb_engine_lacks_memory(server->engine, &what) &&
+        !atomic_exchange(&server->has_told_memory, true))
+        nb_log(NB_LOG_WARNING, "%s", what.text);
+}
+
+void nb_request_end(struct nb_request *request, const struct nb_request_figures *figures)
+{
+    struct nb_server *server = request->server;
+    uint64_t nanoseconds = nb_clock_monotonic() - request->started;
+    write_log(request, figures, nanoseconds);
+    tell_memory(server);
+    nb_metrics_request(server->metrics, request->route != NULL ? request->route_index : SIZE_MAX,
+                       figures->status, nanoseconds, figures->received, figures->sent);
+    if (request->state_free != NULL)
+        request->state_free(request->state);
+    if (request->work != NULL)
+        nb_work_end(request);
+    nb_reply_deinit(&request->reply);
+    nb_buffer_deinit(&request->urls);
+    free(request->query_text);
+    free(request->path);
+    nb_configuration_release(&request->configuration);
+    atomic_fetch_sub(&server->running, 1);
+}
