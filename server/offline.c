@@ -11,7 +11,6 @@
 #include "core/engine/engine.h"
 #include "server/configure.h"
 #include "server/http/server.h"
-#include "server/http/token_file.h"
 #include "server/http/tokens.h"
 #include "server/join.h"
 #include "server/json/time.h"

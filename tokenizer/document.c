@@ -8,10 +8,9 @@
 #include "core/base/string.h"
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_decode.h"
-#include "tokenizer/mail/mail_leaf.h"
 #include "tokenizer/mail/mail_values.h"
-#include "tokenizer/text/derived.h"
 #include "tokenizer/text/text.h"
+#include "tokenizer/text/token.h"
 
 static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size_t length)
 {

@@ -77,7 +77,7 @@ struct nb_settings {
     size_t attribute_count;
     int structure;              /* enum nb_structure: core/bayes/tree.h */
     int number;                 /* enum nb_number: core/bayes/numbers.h */
-    uint64_t history;           /* verdicts to keep (core/writer/remembered_history.h); 0: none */
+    uint64_t history;           /* verdicts to keep (core/writer/remember.h); 0: none */
     uint64_t history_days;      /* days to keep a verdict */
     bool history_subject;       /* keep the Subject of a mail with its verdict */
     int new_fields;             /* enum nb_new_fields: what to do with fields not in `attributes` */

@@ -4,16 +4,366 @@
  * to core/model/evaluate.c, or by leave-one-out scores of a sample of its documents,
  * computed now. Forgotten documents no longer have a score.
  */
+#include "core/engine/engine_evaluation.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "core/base/label.h"
 #include "core/engine/engine.h"
-#include "core/engine/left_out.h"
+#include "core/engine/writer.h"
+#include "core/ledger/document_lists.h"
+#include "core/ledger/ledger.h"
 #include "core/model/learner.h"
+#include "core/model/live/state.h"
+#include "core/model/order.h"
+#include "core/model/parents.h"
 #include "core/model/registry.h"
+#include "core/writer/recalibrate.h"
+
+enum { AT_ONCE = 64 /* documents read in one snapshot: a store that must grow waits for it */ };
+
+/* A second or two, and 10 MB. */
+static const struct nb_left_out_options SAMPLE = {
+    .documents_most = 5000, .scores_most = 1000000, .rounds = 1};
+
+/* A walk over documents. */
+struct walk {
+    struct nb_engine *engine; /* borrowed, as is `options` */
+    struct nb_parent_chain chain;
+    const struct nb_left_out_options *options;
+    uint64_t *turns; /* owned; numbers of the entries, in random order */
+    bool *doubted;   /* owned; by turn: an earlier round doubts the label */
+    uint32_t size;
+    unsigned round;
+    struct nb_stack_weights *weights; /* owned; of this round */
+    nb_left_out_visit *visit;
+    void *user;
+};
+
+static bool is_doubted(const struct nb_scores *scores, uint32_t label)
+{
+    static const double believed = .1;
+    for (size_t i = 0; i < scores->size; i++)
+        if (scores->labels[i] == label)
+            return scores->probabilities[i] < believed;
+    return false;
+}
+
+/* Scores one document under the read locks, and then teaches it to the twin, unless the round
+ * before doubts its label: later documents are scored with it. */
+static int walk_locked(struct walk *w, struct nb_drawn *drawn, const struct nb_view *view,
+                       uint32_t turn, struct nb_scores *scores, bool *found)
+{
+    struct nb_parent_chain *chain = &w->chain;
+    int rc = nb_drawn_read(drawn, chain->live[0], chain->published[0], view, w->turns[turn],
+                           w->weights, found);
+    uint32_t label = drawn->entry.change.label;
+    if (rc != 0 || !*found)
+        return rc;
+    bool teaches = !w->doubted[turn];
+    rc = nb_stack_score(w->weights, &drawn->inputs, scores);
+    if (rc == 0)
+        (void)nb_scores_moderate_by(scores, chain->live[0]->counts, label);
+    if (rc == 0)
+        rc = nb_parent_chain_score_left_out(chain, &drawn->rows, label, w->weights, scores);
+    if (rc == 0)
+        w->doubted[turn] = is_doubted(scores, label);
+    return rc == 0 && teaches ? nb_stack_twin_learn(w->weights, &drawn->inputs, label, 1) : rc;
+}
+
+static int walk_one(struct walk *w, struct nb_drawn *drawn, const struct nb_view *view,
+                    uint32_t turn, struct nb_scores *scores, struct nb_error *error)
+{
+    bool found;
+    nb_parent_chain_lock(&w->chain);
+    int rc = walk_locked(w, drawn, view, turn, scores, &found);
+    nb_parent_chain_unlock(&w->chain);
+    if (rc != 0)
+        return nb_error_set(error, rc, "scoring learned documents failed");
+    const struct nb_left_out one = {w->turns[turn], turn, drawn->entry.change.label, scores};
+    return found ? w->visit(w->user, &one, error) : 0;
+}
+
+/* Goes over some documents in one snapshot, and skips those that were forgotten meanwhile. */
+static int walk_some(struct walk *w, uint32_t first, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_drawn drawn = {.rows = {0}};
+    struct nb_scores scores;
+    uint32_t end = w->size - first < AT_ONCE ? w->size : first + AT_ONCE;
+    int rc = nb_step_check(w->options->stop, w->options->user, error);
+    if (rc == 0)
+        rc = nb_store_snapshot(w->engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    nb_scores_init(&scores);
+    for (uint32_t i = first; rc == 0 && i < end; i++)
+        rc = walk_one(w, &drawn, &view, w->round % 2 == 0 ? i : w->size - 1 - i, &scores, error);
+    nb_store_snapshot_end(&view);
+    nb_stack_weights_commit(w->weights); /* no rollback will be needed */
+    nb_scores_deinit(&scores);
+    nb_drawn_deinit(&drawn);
+    return rc;
+}
+
+/* Draws the documents and their order. Both depend on the documents alone, so that each request
+ * gets the same. */
+static int draw_documents(struct walk *w, const struct nb_live *live, size_t labels,
+                          struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_current_entries *current = NULL;
+    struct nb_random random = nb_random_of(live->number, 0);
+    uint64_t most = labels == 0 ? 0 : w->options->scores_most / labels;
+    int rc = nb_store_snapshot(w->engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_current_entries_load(&view, live->number, &current, error);
+    nb_store_snapshot_end(&view);
+    if (rc != 0)
+        return rc;
+    most = most < w->options->documents_most ? most : w->options->documents_most;
+    most = most < nb_current_entries_count(current) ? most : nb_current_entries_count(current);
+    w->size = (uint32_t)most;
+    w->turns = calloc(w->size + (size_t)1, sizeof *w->turns);
+    w->doubted = calloc(w->size + (size_t)1, sizeof *w->doubted);
+    if (w->turns != NULL)
+        nb_current_entries_sample(current, &random, w->size, w->turns);
+    nb_current_entries_free(&current);
+    for (uint32_t i = 0; w->turns != NULL && i < w->size; i++) {
+        uint32_t place = (uint32_t)nb_random_below(&random, i + (uint64_t)1);
+        uint64_t number = w->turns[i];
+        w->turns[i] = w->turns[place];
+        w->turns[place] = number;
+    }
+    return w->turns != NULL && w->doubted != NULL ? 0 : nb_error_no_memory(error);
+}
+
+static int begin_round(struct walk *w, struct nb_error *error)
+{
+    const struct nb_published *published = w->chain.published[0];
+    nb_stack_weights_free(&w->weights);
+    nb_stack_weights_read_lock(published->weights);
+    w->weights = nb_stack_weights_with_new_twin(published->weights);
+    nb_stack_weights_unlock(published->weights);
+    return w->weights != NULL ? 0 : nb_error_no_memory(error);
+}
+
+int nb_left_out_walk(struct nb_engine *engine, struct nb_live *live, size_t labels,
+                     const struct nb_left_out_options *options, nb_left_out_visit *visit,
+                     void *user, struct nb_error *error)
+{
+    struct walk w = {.engine = engine, .options = options, .visit = visit, .user = user};
+    int rc = nb_parent_chain_begin(&w.chain, engine, live, error);
+    if (rc == 0)
+        rc = nb_published_is_stacked(w.chain.published[0])
+                 ? draw_documents(&w, live, labels, error)
+                 : nb_error_set(error, NB_CONFLICT,
+                                "leave-one-out scores are of models whose `decision` is "
+                                "\"stacked\"");
+    for (; rc == 0 && w.round < options->rounds; w.round++) {
+        rc = begin_round(&w, error);
+        for (uint32_t at = 0; rc == 0 && at < w.size; at += AT_ONCE)
+            rc = walk_some(&w, at, error);
+    }
+    nb_parent_chain_deinit(&w.chain);
+    nb_stack_weights_free(&w.weights);
+    free(w.turns);
+    free(w.doubted);
+    return rc;
+}
+
+/* ---- a sample, oldest first ------------------------------------------------------------------ */
+
+/* A score in its stored form, at its position in sample.scores. */
+struct kept_score {
+    uint64_t number;
+    size_t first, length;
+};
+
+struct sample {
+    struct kept_score *list; /* owned */
+    size_t size, room;
+    struct nb_buffer scores;
+};
+
+static int keep_score(void *user, const struct nb_left_out *document, struct nb_error *error)
+{
+    struct sample *s = user;
+    const struct nb_scores *scores = document->scores;
+    struct nb_stored_score scored = {.label = document->label,
+                                     .size = (uint32_t)scores->size,
+                                     .labels = scores->labels,
+                                     .probabilities = scores->probabilities};
+    if (scores->size == 2)
+        scored.log_odds = scores->log_scores[1] - scores->log_scores[0];
+    size_t first = s->scores.length;
+    if (nb_array_reserve(&s->list, &s->room, s->size + 1, sizeof *s->list) != 0 ||
+        nb_stored_score_write(&scored, &s->scores) != 0)
+        return nb_error_no_memory(error);
+    s->list[s->size++] = (struct kept_score){document->number, first, s->scores.length - first};
+    return 0;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    uint64_t left = ((const struct kept_score *)a)->number;
+    uint64_t right = ((const struct kept_score *)b)->number;
+    return (left > right) - (left < right);
+}
+
+int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t labels,
+                       nb_left_out_score_visit *visit, void *user, struct nb_error *error)
+{
+    struct sample s = {.size = 0};
+    int rc = nb_left_out_walk(engine, live, labels, &SAMPLE, keep_score, &s, error);
+    if (rc == 0 && s.size > 0)
+        qsort(s.list, s.size, sizeof *s.list, by_age);
+    for (size_t i = 0; rc == 0 && i < s.size; i++)
+        rc = visit(user, (struct nb_string){s.scores.bytes + s.list[i].first, s.list[i].length},
+                   error);
+    free(s.list);
+    nb_buffer_deinit(&s.scores);
+    return rc;
+}
+
+/* After new settings or a calibration the scoring of a model by the book begins anew. */
+enum { BEGINNINGS_MOST = 5 };
+
+/* The state of the scoring between tasks of the writer. */
+struct scoring {
+    struct nb_live *live;                      /* borrowed */
+    const struct nb_left_out_options *options; /* borrowed */
+    struct nb_book_scores scores;
+    unsigned beginnings;
+};
+
+static int begin(struct scoring *s, const struct nb_view *view, struct nb_error *error)
+{
+    const struct nb_book_sample sample = {s->options->documents_most, s->options->scores_most};
+    if (s->beginnings++ == BEGINNINGS_MOST)
+        return nb_error_set(error, NB_CONFLICT,
+                            "the labels or the settings of the model change meanwhile: ask again");
+    nb_book_scores_deinit(&s->scores);
+    int rc =
+        nb_book_scores_begin(&s->scores, s->live, view, sample, nb_random_of(s->live->number, 0));
+    return rc == NB_CONFLICT ? nb_error_set(error, rc, "the model has learned no document") : rc;
+}
+
+static int score_some_by_book(struct nb_engine *engine, void *argument, struct nb_error *error)
+{
+    struct scoring *s = argument;
+    struct nb_view view;
+    if (atomic_load(&s->live->removed))
+        return nb_error_set(error, NB_NOT_FOUND, "the model was deleted or replaced meanwhile");
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    if (s->scores.live == NULL || !nb_book_scores_go_on(&s->scores))
+        rc = begin(s, &view, error);
+    if (rc == 0)
+        rc = nb_book_scores_some(&s->scores, &view);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+/* ---- handing over ---------------------------------------------------------------------------- */
+
+struct handing {
+    const uint64_t *numbers;
+    uint32_t handed;
+    nb_left_out_visit *visit;
+    void *user;
+    struct nb_error *error;
+};
+
+static int hand_one(void *user, const struct nb_scores *said, uint32_t label)
+{
+    struct handing *h = user;
+    const struct nb_left_out one = {h->numbers[h->handed], h->handed, label, said};
+    h->handed++;
+    return h->visit(h->user, &one, h->error);
+}
+
+/* A map needs as many documents as the map of the model itself. */
+static enum nb_calibration_method method_of(const struct scoring *s)
+{
+    return nb_book_scores_are_enough(s->live->counts)
+               ? (enum nb_calibration_method)s->scores.published->settings.calibration
+               : NB_CALIBRATION_NONE;
+}
+
+static int hand_over_by_book(const struct scoring *s, nb_left_out_visit *visit, void *user,
+                             struct nb_error *error)
+{
+    struct handing h = {s->scores.numbers, 0, visit, user, error};
+    const struct nb_calibration_scores scores = nb_book_scores_of(&s->scores);
+    nb_model_read_lock(s->live->counts);
+    enum nb_calibration_method method = method_of(s);
+    nb_model_unlock(s->live->counts);
+    int rc = scores.count == 0 ? 0 : nb_calibration_judge(method, &scores, hand_one, &h);
+    return rc == NB_CONFLICT ? nb_error_set(error, rc, "too few documents of any label were drawn")
+                             : rc;
+}
+
+static int check(struct nb_live *live, struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(live);
+    int rc = 0;
+    if (nb_published_is_stacked(published))
+        rc = nb_error_set(error, NB_CONFLICT, "the model is stacked");
+    else if (published->settings.parent != NULL)
+        rc =
+            nb_error_set(error, NB_CONFLICT,
+                         "leave-one-out scores are not of models with a parent whose `decision` is "
+                         "\"bayes\"");
+    nb_published_release(&published);
+    return rc;
+}
+
+int nb_book_left_out_walk(struct nb_engine *engine, struct nb_live *live,
+                          const struct nb_left_out_options *options, nb_left_out_visit *visit,
+                          void *user, struct nb_error *error)
+{
+    struct scoring s = {.live = live, .options = options};
+    int rc = check(live, error);
+    while (rc == 0 && (s.scores.live == NULL || s.scores.next < s.scores.size)) {
+        rc = nb_step_check(options->stop, options->user, error);
+        if (rc == 0)
+            rc = nb_writer_run(engine, score_some_by_book, &s, error);
+    }
+    if (rc == 0)
+        rc = hand_over_by_book(&s, visit, user, error);
+    nb_book_scores_deinit(&s.scores);
+    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+}
+
+struct score_handing {
+    nb_left_out_score_visit *visit;
+    void *user;
+    struct nb_buffer record; /* reused */
+};
+
+static int hand_score(void *user, const struct nb_left_out *document, struct nb_error *error)
+{
+    struct score_handing *h = user;
+    h->record.length = 0;
+    int rc = nb_stored_score_keep(document->scores, document->label, &h->record);
+    return rc != 0 ? rc : h->visit(h->user, nb_buffer_string(&h->record), error);
+}
+
+int nb_book_left_out_scores(struct nb_engine *engine, struct nb_live *live,
+                            nb_left_out_score_visit *visit, void *user, struct nb_error *error)
+{
+    struct score_handing h = {.visit = visit, .user = user};
+    int rc = nb_book_left_out_walk(engine, live, &SAMPLE, hand_score, &h, error);
+    nb_buffer_deinit(&h.record);
+    return rc;
+}
 
 struct reading {
     struct nb_evaluator *evaluator;

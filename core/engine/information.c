@@ -16,7 +16,7 @@
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
-#include "core/writer/traffic.h"
+#include "core/writer/upkeep.h"
 
 void nb_model_info_deinit(struct nb_model_info *info)
 {

@@ -25,7 +25,7 @@
 #include "core/writer/ageing.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit_features.h"
-#include "core/writer/traffic.h"
+#include "core/writer/upkeep.h"
 
 enum {
     SAVE_NANOSECONDS =

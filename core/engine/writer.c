@@ -16,7 +16,6 @@
 #include "core/writer/recalibrate.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit.h"
-#include "core/writer/traffic.h"
 #include "core/writer/unused.h"
 #include "core/writer/upkeep.h"
 

@@ -74,7 +74,7 @@ enum nb_table {
      * (core/model/live/checkpoint.h). */
     NB_TABLE_TWIN,
     NB_TABLE_HISTORY,     /* model, number -> a remembered verdict
-                             (core/writer/remembered_history.h) */
+                             (core/writer/remember.h) */
     NB_TABLE_HISTORY_IDS, /* model, document id -> number of its verdict */
     NB_TABLES
 };

@@ -9,7 +9,7 @@
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/learner.h"
 #include "core/model/live/relayed.h"
-#include "core/writer/remembered_history.h"
+#include "core/writer/remember.h"
 
 /* Encodes the change in its stored form, in memory->entry. */
 static int write_quarantined(struct nb_stage *s)

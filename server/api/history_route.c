@@ -15,7 +15,6 @@
 #include "server/http/server.h"
 #include "server/http/wait.h"
 #include "server/json/emit.h"
-#include "server/json/json_load.h"
 #include "server/json/json_values.h"
 #include "server/json/time.h"
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "server/json/json_load.h"
+#include "server/json/json_values.h"
 
 /* ---- reading a network ----------------------------------------------------------------------- */
 

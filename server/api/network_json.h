@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads networks and questions about them from JSON, and writes networks and what was learned as
- * JSON. Pure functions; any thread. Reading is as strict as server/json/json_load.h; errors name
+ * JSON. Pure functions; any thread. Reading is as strict as server/json/json_values.h; errors name
  * the node and the row.
  */
 #ifndef NB_SERVER_API_NETWORK_JSON_H

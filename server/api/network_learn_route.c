@@ -17,7 +17,7 @@
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/json_load.h"
+#include "server/json/json_values.h"
 
 /* The options of a request to learn a network. */
 struct nb_learn_options {

@@ -15,7 +15,7 @@
 #include "server/http/wait.h"
 #include "server/json/emit.h"
 #include "server/json/evaluation_json.h"
-#include "server/json/json_load.h"
+#include "server/json/json_values.h"
 
 static int reply(struct nb_request *request, const struct nb_unlabelled_report *report,
                  struct nb_error *error)

@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "core/base/number.h"
-#include "server/http/token_file.h"
+#include "server/http/tokens.h"
 
 enum { RATE_MOST = 1000000000 };
 

@@ -10,9 +10,8 @@
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
-#include "server/json/json_load.h"
+#include "server/json/emit.h"
 #include "server/json/json_values.h"
-#include "server/json/number_text.h"
 #include "server/json/scan.h"
 #include "tokenizer/mail/mail_file.h"
 

@@ -5,7 +5,7 @@
 
 #include "server/json/emit.h"
 #include "server/json/evaluation_json.h"
-#include "server/json/json_load.h"
+#include "server/json/json_values.h"
 #include "server/json/time.h"
 
 /* ---- what is asked for ----------------------------------------------------------------------- */

@@ -16,7 +16,6 @@
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/json/emit.h"
-#include "server/json/number_text.h"
 #include "server/json/problem.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"

@@ -13,7 +13,7 @@
 #include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/json/json_load.h"
+#include "server/json/json_values.h"
 
 struct nb_json_dump_reader;
 

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "server/json/emit.h"
-#include "server/json/json_load.h"
 #include "server/json/json_values.h"
 #include "server/json/time.h"
 #include "server/model/settings_json.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "server/json/json_load.h"
 #include "server/json/json_values.h"
 
 enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* room for a prior over all labels */ };

@@ -10,8 +10,7 @@
 
 #include "server/json/document_json.h"
 #include "server/json/emit.h"
-#include "server/json/json_load.h"
-#include "server/json/number_text.h"
+#include "server/json/json_values.h"
 #include "server/json/problem.h"
 #include "server/json/scan.h"
 #include "server/model/dump_read.h"

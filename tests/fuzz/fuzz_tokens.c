@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/http/token_file.h"
 #include "server/http/tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/string.h"
 #include "tokenizer/charset/charset_label.h"
-#include "tokenizer/text/utf8_decode.h"
+#include "tokenizer/text/character.h"
 
 /* Whether two bytes are a character of GB 2312 in seven bits. */
 static bool is_pair(const char *at, const char *end)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tokenizer/text/utf8_decode.h"
+#include "tokenizer/text/character.h"
 
 static const char UTF_8[] = "utf-8";
 

@@ -11,7 +11,7 @@
 #include "core/base/number.h"
 #include "core/base/string.h"
 #include "tokenizer/html/html_entity_table.h"
-#include "tokenizer/text/utf8_decode.h"
+#include "tokenizer/text/character.h"
 
 static size_t put_utf8(uint32_t c, char *to)
 {

@@ -4,13 +4,25 @@
  * fields. Any thread; a tokenizing belongs to one.
  *
  * How each field is counted was chosen by comparing kinds of features on several public corpora of
- * mail. Fields that never count are in mail_ignored.h.
+ * mail. Fields that never count come first.
  */
 #ifndef NB_TOKENIZER_MAIL_MAIL_HEADER_H
 #define NB_TOKENIZER_MAIL_MAIL_HEADER_H
 
+#include <stdbool.h>
+
+#include "core/base/string.h"
 #include "tokenizer/bag/tokenizing.h"
 #include "tokenizer/mail/mail_charset.h"
+
+/* ---- fields that never count ----------------------------------------------------------------- */
+
+/* The header fields of a mail that never count: verdicts of filters and scanners, bayesd's own
+ * included, and notes that mailboxes add for themselves. The verdict of another filter would give
+ * the answer away while learning, and an attacker can forge it. Pure functions; any thread. */
+
+/* Whether the field with this name never counts. The name may be in any case and of any length. */
+bool nb_mail_header_ignored(struct nb_string name);
 
 /* Counts the features of a Received field in NB_FIELD_RECEIVED: hosts and their last labels,
  * networks of addresses, and words, up to the ';' before the date. Queue ids and similar words are

@@ -10,7 +10,6 @@
 #include <limits.h>
 
 #include "tokenizer/text/ascii_window.h"
-#include "tokenizer/text/derived.h"
 
 /* Words without derived features: one loop finds and hashes tokens, a second counts those that
  * the bag has, and a third enters new ones. The loops handle several windows at once, because the

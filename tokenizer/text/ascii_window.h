@@ -17,13 +17,25 @@
 #include <string.h>
 
 #include "core/base/string.h"
-#include "tokenizer/text/token.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 enum { NB_ASCII_WINDOW = 64, NB_ASCII_BEHIND = 16 };
+enum { NB_MARK_RUN_MOST = 32 }; /* marks that the token of a run keeps */
+
+/* Returns how many marks the token of a run of equal marks keeps. So the token shows the kind of
+ * the run: a few marks are emphasis ("!!!!!"), more are a line ("--------------------"), even more
+ * are a long line. */
+static inline unsigned nb_mark_run(size_t length)
+{
+    enum { EMPHASIS = 3, LINE = 16 };
+    return length < EMPHASIS           ? (unsigned)length
+           : length < LINE             ? EMPHASIS
+           : length < NB_MARK_RUN_MOST ? LINE
+                                       : NB_MARK_RUN_MOST;
+}
 
 /* A mask of bytes for each class. */
 struct nb_ascii_masks {

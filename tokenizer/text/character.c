@@ -8,7 +8,6 @@
 #include <utf8proc.h>
 
 #include "core/base/error.h"
-#include "tokenizer/text/utf8_decode.h"
 
 const uint32_t *nb_character_table;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
-#include "tokenizer/text/utf8_decode.h"
+#include "tokenizer/text/character.h"
 
 /* Small letters of Cyrillic and Greek that a reader takes for Latin ones at a glance: a selection
  * from confusables.txt of UTS #39. */

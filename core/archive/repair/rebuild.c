@@ -23,7 +23,7 @@
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
 #include "core/networks/network/named.h"
-#include "core/writer/remembered_history.h"
+#include "core/writer/remember.h"
 
 /* The state of a model while its entries are copied. */
 struct rebuilt_model {

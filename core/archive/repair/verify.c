@@ -21,7 +21,7 @@
 #include "core/ledger/survey.h"
 #include "core/model/apply.h"
 #include "core/model/registry.h"
-#include "core/writer/remembered_history.h"
+#include "core/writer/remember.h"
 
 /* A comparison of a store with its ledger, under way. */
 struct comparing {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/engine/left_out.h"
+#include "core/engine/engine_evaluation.h"
 #include "core/ledger/ledger.h"
 #include "core/model/registry.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Suspected wrong labels: the learned documents whose label the model without them believes least
- * (core/engine/left_out.h), with the label that it gives them instead. Any thread; a call takes
- * long and belongs to one thread.
+ * (core/engine/engine_evaluation.h), with the label that it gives them instead. Any thread; a call
+ * takes long and belongs to one thread.
  *
- * Each document is scored twice (left_out.h); its label's log-odds are the mean of both. A document
- * is suspected if another label wins. One whose label was given by its id, by somebody
- * who has looked at it (nb_batch_label), is never suspected (nb_change.is_reviewed).
+ * Each document is scored twice (engine_evaluation.h); its label's log-odds are the mean of both. A
+ * document is suspected if another label wins. One whose label was given by its id, by somebody who
+ * has looked at it (nb_batch_label), is never suspected (nb_change.is_reviewed).
  */
 #ifndef NB_CORE_JOBS_SUSPECTS_SUSPECTS_H
 #define NB_CORE_JOBS_SUSPECTS_SUSPECTS_H

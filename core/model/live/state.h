@@ -26,7 +26,7 @@ struct nb_remembering;
 
 enum { NB_TRAFFIC_SLOTS = 144 }; /* a day */
 
-/* The verdicts of the last day (core/writer/traffic.h). */
+/* The verdicts of the last day (core/writer/upkeep.h). */
 struct nb_traffic {
     atomic_uint_fast64_t slots[NB_TRAFFIC_SLOTS];
     uint64_t looked, saved; /* the writer's: the last slot in which it looked; the stored sum */

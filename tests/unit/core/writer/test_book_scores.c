@@ -2,7 +2,7 @@
  *
  * Leave-one-out scores while the model changes.
  */
-#include "core/writer/book_scores.h"
+#include "core/writer/recalibrate.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/http/token_file.h"
 #include "server/http/tokens.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])

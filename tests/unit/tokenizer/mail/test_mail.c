@@ -17,7 +17,6 @@
 #include "tokenizer/document.h"
 #include "tokenizer/mail/mail.h"
 #include "tokenizer/mail/mail_header.h"
-#include "tokenizer/mail/mail_ignored.h"
 
 #define FIXTURES "tests/fixtures/mail"
 

@@ -6,8 +6,8 @@
 
 #include "core/base/buffer.h"
 #include "tests/unit/tokenizer/cpu_time.h"
-#include "tokenizer/text/derived.h"
 #include "tokenizer/text/text.h"
+#include "tokenizer/text/token.h"
 
 static struct nb_key key;
 

@@ -1,6 +1,15 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Leave-one-out scores of documents that a model has learned: each document is scored with its own
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NB_CORE_ENGINE_ENGINE_EVALUATION_H
+#define NB_CORE_ENGINE_ENGINE_EVALUATION_H
+
+#include "core/ledger/change.h"
+#include "core/model/live/live.h"
+
+struct nb_engine;
+
+/* ---- stacked models -------------------------------------------------------------------------- */
+
+/* Leave-one-out scores of documents that a model has learned: each document is scored with its own
  * counts taken out, and with a twin that has not learned it. The model's own twin has learned all
  * of them and would make the scores too good. If the model has a parent, the scores are those of
  * both together.
@@ -8,15 +17,7 @@
  * A new twin goes through the documents in random order: it scores each and then learns it. In a
  * second round another new twin goes the other way, so that a document which one twin scores while
  * it knows little is scored late by the other; this twin does not learn documents whose label the
- * first round gives less than .1, so that wrong labels do not teach it.
- */
-#ifndef NB_CORE_ENGINE_LEFT_OUT_H
-#define NB_CORE_ENGINE_LEFT_OUT_H
-
-#include "core/ledger/change.h"
-#include "core/model/live/live.h"
-
-struct nb_engine;
+ * first round gives less than .1, so that wrong labels do not teach it. */
 
 struct nb_left_out_options {
     uint64_t documents_most;  /* a random sample of so many documents, if the model has more ... */
@@ -59,7 +60,7 @@ int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t la
 /* ---- models by the book ---------------------------------------------------------------------- */
 
 /* Leave-one-out scores of a model by the book: its present formulas score documents that it has
- * learned, each with its own counts taken out (core/writer/book_scores.h). The writer
+ * learned, each with its own counts taken out (core/writer/recalibrate.h). The writer
  * takes the counts out and puts them back, between its other work, for a millisecond at a time. Any
  * thread but the writer's. */
 
