@@ -168,10 +168,15 @@ static struct nb_string find_subject(const char *text, size_t length)
     return (struct nb_string){NULL, 0};
 }
 
+/* Most bytes of a first line that stands in every part of a text. */
+enum { LEAD = 256 };
+
 /* Counts the whole text as the body. In models that count more than tokens, the words of a Subject
  * are also counted as Subject words. By-the-book models count each word once. */
 static int tokenize_text(struct nb_tokenizing *t, const char *text, size_t length)
 {
+    const char *line = length == 0 ? NULL : memchr(text, '\n', length < LEAD ? length : LEAD);
+    t->bag->passage_lead = line == NULL ? 0 : (size_t)(line + 1 - text);
     int rc = nb_tokenize_text(t, NB_FIELD_BODY, "", text, length);
     bool tokens_only = t->settings->fields >> NB_FIELD_CASE == 0; /* derived fields come last */
     if (rc != 0 || tokens_only || length == 0)

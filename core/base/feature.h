@@ -45,9 +45,24 @@ enum nb_field {
 enum { NB_FIELD_BITS = 5, NB_FIELD_SHIFT = 64 - NB_FIELD_BITS };
 #define NB_FIELD_HASH (((uint64_t)1 << NB_FIELD_SHIFT) - 1) /* the bits of a hash in an id */
 
+/* The visible text of a document is cut into passages, which are judged one by one
+ * (core/stack/passages.h): passages of NB_PASSAGE_BYTES, and behind the first NB_PASSAGES_EQUAL of
+ * them eight for every doubling of the text, so that their number is bounded. What is not visible
+ * text (a mail's header fields) and the first line of a bare text stand in every passage. */
+enum {
+    NB_PASSAGE_BYTES = 256,
+    NB_PASSAGES_EQUAL = 64,
+    NB_PASSAGES_SHIFT = 3, /* log2 of the next */
+    NB_PASSAGES_OF_OCTAVE = 8,
+    NB_PASSAGES = 160
+};
+
 struct nb_feature {
     uint64_t id;    /* field in the top NB_FIELD_BITS bits, keyed hash of the text in the others */
     uint32_t count; /* occurrences in the document, at least 1 */
+    /* The passage of the visible text in which it occurs first, from 1 on and below NB_PASSAGES; 0:
+     * it stands in every passage, or passages are not known. */
+    uint32_t passage;
 };
 
 /* The id of a feature of `field` whose text has the keyed hash `hash`. It keeps 59 bits of the

@@ -170,6 +170,12 @@ static const struct nb_setting table[] = {
      .offset = offsetof(struct nb_settings, twin),
      .help = "Stack: whether each feature has a learned weight as well, which corrects what the "
              "stack gets wrong (2 MB a model at most)."},
+    {.name = "passages",
+     .type = NB_SETTING_BOOL,
+     .offset = offsetof(struct nb_settings, passages),
+     .help = "Stack: with two labels of which one is 'spam', the passages of a text are judged one "
+             "by one, too, and the one that speaks most for spam decides if it says enough: so "
+             "innocent text that is added to spam does not hide it."},
     {.name = "evaluation_short",
      .type = NB_SETTING_COUNT,
      .offset = offsetof(struct nb_settings, evaluation_short),
@@ -349,6 +355,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .expert_mixing = 0.5,
         .expert_memory = 2000,
         .twin = true,
+        .passages = true,
         .evaluation_short = 1000,
         .evaluation_long = 10000,
         .near_duplicates = 0,

@@ -59,6 +59,7 @@ struct nb_settings {
     double many_smoothing, many_power;
     double length_power, evidence_scale, learning_rate, expert_mixing, expert_memory;
     bool twin;                                  /* of the stack: core/stack/stack.h */
+    bool passages;                              /* core/stack/passages.h */
     uint64_t evaluation_short, evaluation_long; /* documents in the windows of the evaluation */
     uint64_t max_age, max_documents; /* ageing, in seconds and in documents; 0: no limit */
     /* How many near duplicates with the same label are learned (0: all), within a window of

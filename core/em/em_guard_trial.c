@@ -362,8 +362,8 @@ static int score(struct nb_guard_trial *t, size_t document, const struct nb_besi
     struct nb_parent_chain *chain = t->guard->chain;
     size_t size = 0;
     for (size_t i = t->fold.begin[document]; i < t->fold.end[document]; i++)
-        t->features[size++] =
-            (struct nb_feature){c->ids[c->labelled.columns[i]], c->labelled.counts[i]};
+        t->features[size++] = (struct nb_feature){.id = c->ids[c->labelled.columns[i]],
+                                                  .count = c->labelled.counts[i]};
     nb_parent_chain_lock(chain);
     int rc = t->scorer == NULL
                  ? score_blended(t, size, besides)

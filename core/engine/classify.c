@@ -31,6 +31,7 @@ static struct nb_tokenizer_settings tokenizer_for(const struct nb_published *pub
 {
     struct nb_tokenizer_settings settings = nb_published_tokenizer(published);
     settings.without_texts = most == 0 && published->settings.history == 0;
+    settings.with_visible = most > 0 && published->settings.passages;
     return settings;
 }
 
@@ -43,6 +44,7 @@ static bool sees_the_same(const struct nb_verdict_private *p, const struct nb_do
            settings->mail_server == NULL && p->seen_by.fields == settings->fields &&
            p->seen_by.max_count == settings->max_count &&
            (settings->without_texts || !p->seen_by.without_texts) &&
+           (!settings->with_visible || p->seen_by.with_visible) &&
            memcmp(p->key, p->live->key->bytes, sizeof p->key) == 0;
 }
 
@@ -136,6 +138,7 @@ static int copy_bag(const struct nb_bag *from, struct nb_bag *to)
             0)
             return NB_NO_MEMORY;
         to->features[to->size - 1].count = from->features[i].count;
+        to->features[to->size - 1].passage = from->features[i].passage;
     }
     to->positions = from->positions;
     to->truncated = from->truncated;

@@ -14,7 +14,8 @@ enum {
     FLAG_SCORE = 16,
     FLAG_NEW_ROWS = 32,
     FLAG_REVIEWED = 64,
-    FLAGS_ALL = 127,
+    FLAG_JUDGED = 128,
+    FLAGS_ALL = 255,
 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -25,12 +26,12 @@ static unsigned flags_of(const struct nb_change *c)
            (c->label_name.length > 0 ? FLAG_LABEL_NAME : 0u) |
            (c->new_count > 0 ? FLAG_FEATURES : 0u) | (c->replaced != 0 ? FLAG_REPLACED : 0u) |
            (c->score.length > 0 ? FLAG_SCORE : 0u) | (c->new_rows.length > 0 ? FLAG_NEW_ROWS : 0u) |
-           (c->is_reviewed ? FLAG_REVIEWED : 0u);
+           (c->is_reviewed ? FLAG_REVIEWED : 0u) | (c->judged != 0 ? FLAG_JUDGED : 0u);
 }
 
 static uint8_t format_of(const struct nb_change *c)
 {
-    return c->is_reviewed ? 3 : c->new_rows.length > 0 ? 2 : 1;
+    return c->judged != 0 ? 4 : c->is_reviewed ? 3 : c->new_rows.length > 0 ? 2 : 1;
 }
 
 static void write_features(const struct nb_change *c, struct nb_packer *w)
@@ -62,6 +63,8 @@ static void write_document(const struct nb_change *c, struct nb_packer *w)
     }
     if (c->score.length > 0)
         nb_pack_string(w, c->score);
+    if (c->judged != 0)
+        nb_pack_u64(w, c->judged);
     if (c->new_count > 0)
         write_features(c, w);
     nb_pack_bytes(w, c->bag.bytes, c->bag.length);
@@ -153,10 +156,13 @@ static void read_document(struct nb_change *c, unsigned format, struct nb_unpack
     }
     if (flags & FLAG_SCORE)
         c->score = nb_unpack_string(r);
+    if (flags & FLAG_JUDGED)
+        c->judged = nb_unpack_u64(r);
     if (flags & FLAG_FEATURES)
         read_features(c, flags, r);
     c->bag = nb_unpack_bytes(r, (size_t)(r->end - r->at));
-    if (flags > FLAGS_ALL || c->is_reviewed != (format == 3) ||
+    if (flags > FLAGS_ALL || (c->judged != 0) != (format == 4) ||
+        (format < 4 && c->is_reviewed != (format == 3)) ||
         (format < 3 && has_new_rows != (format == 2)) ||
         (c->is_reviewed && c->kind != NB_CHANGE_TRAIN) ||
         (has_new_rows && c->new_rows.length == 0) ||

@@ -21,7 +21,7 @@
  *
  *     1 byte   flags, a sum: 1 truncated, 2 label_name follows, 4 new features follow,
  *              8 replaced and first follow, 16 a score follows, 32 new_rows follow (format 2),
- *              64 reviewed (format 3)
+ *              64 reviewed (format 3), 128 judged follows (format 4)
  *     varint   label, at most NB_NO_LABEL
  *     string   label_name     with flag 2
  *     string   id             not in FEATURES; not empty
@@ -29,6 +29,7 @@
  *     varint   replaced       with flag 8
  *     varint   first          with flag 8
  *     string   score          with flag 16 (core/model/learner.h)
+ *     8 bytes  judged         with flag 64
  *     varint   first_row      with flag 4
  *     varint   new_count      with flag 4; above 0
  *     string   features       with flag 4 (core/ledger/features_coding.h)
@@ -64,9 +65,10 @@
 #include "core/base/error.h"
 #include "core/ledger/bag_coding.h"
 
-/* Raised when the stored form changes. Changes that are reviewed are written in format 3, others
- * with `new_rows` in format 2, all others in format 1, as before. */
-enum { NB_CHANGE_FORMAT = 3 };
+/* Raised when the stored form changes. Changes with `judged` are written in format 4, others that
+ * are reviewed in format 3, others with `new_rows` in format 2, all others in format 1, as before.
+ */
+enum { NB_CHANGE_FORMAT = 4 };
 
 /* Stored: never renumber, only append. */
 enum nb_change_kind {
@@ -122,7 +124,10 @@ struct nb_change {
                         first label */
     uint64_t tokens; /* token positions */
     struct nb_string score; /* score before the document was learned (learner.h); may be empty */
-    struct nb_string bag;   /* rows and counts, by nb_bag_encode; empty when forgotten */
+    /* How the document and its worst passage were judged when it was submitted
+     * (nb_stack_judged_pack); 0: it was not judged. */
+    uint64_t judged;
+    struct nb_string bag; /* rows and counts, by nb_bag_encode; empty when forgotten */
 
     /* TRAIN, FEATURES, RENAME_LABEL */
     struct nb_string label_name; /* name of `label` if the label is new or renamed */

@@ -218,6 +218,7 @@ static bool lesson_of(const struct nb_change *change, const struct nb_delta *del
                                  .taken = delta->take_label,
                                  .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
                                             nb_string_equals(change->source, NB_SOURCE_AGEING),
+                                 .judged = change->judged,
                                  .rows = is_learned ? &delta->add : NULL,
                                  .old = &delta->take,
                                  .weight = nb_stored_score_weight(change->score, is_learned),
@@ -419,7 +420,7 @@ static int score(struct nb_replay *r, const struct nb_change *change, struct nb_
         return 0;
     r->score.length = 0;
     return nb_learner_score(r->learner, r->live->published, r->live->counts, &r->delta.add,
-                            change->label, &r->score) != 0
+                            change->label, change->judged, &r->score) != 0
                ? nb_error_no_memory(error)
                : 0;
 }

@@ -71,6 +71,37 @@ const char *nb_unseen_label(const char *label, uint64_t documents, double *proba
     return spam ? "ham" : "spam";
 }
 
+uint32_t nb_learner_judged_place(const struct nb_published *published,
+                                 const struct nb_model *counts)
+{
+    const uint32_t *sorted = nb_model_labels_sorted(counts);
+    uint32_t count = 0, place = UINT32_MAX;
+    if (!published->settings.passages || !nb_published_is_stacked(published) ||
+        published->settings.parent != NULL)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < nb_model_label_count(counts); i++) {
+        if (nb_model_documents(counts, sorted[i]) == 0)
+            continue;
+        if (nb_string_equals(nb_model_label_name(counts, sorted[i]), "spam"))
+            place = count;
+        count++;
+    }
+    return count == 2 ? place : UINT32_MAX;
+}
+
+/* Raises the score to what the worst passage says, as a verdict does. */
+static void raise_to_passage(struct nb_learner *l, const struct nb_published *published,
+                             const struct nb_model *counts, uint64_t judged)
+{
+    struct nb_stack_judged of = nb_stack_judged_unpack(judged);
+    uint32_t place = judged == 0 ? UINT32_MAX : nb_learner_judged_place(published, counts);
+    if (place >= 2 || l->scores.size != 2)
+        return;
+    double whole = l->scores.log_scores[place] - l->scores.log_scores[1 - place];
+    struct nb_stack_margins margins = nb_stack_margins(published->weights, of.is_mail);
+    (void)nb_stack_raise(&l->scores, place, nb_stack_passage_odds(whole, of.worst, margins));
+}
+
 /* Takes the features in the order of their rows, so that the score depends on the entry alone: the
  * sums of a replay are the same, bit for bit. */
 static int take_features(struct nb_learner *l, const struct nb_model *counts,
@@ -124,10 +155,12 @@ static bool has_evidence(const struct nb_model *counts, const struct nb_rows *ro
 /* Without evidence the score is the prior, as in a verdict; the weights learn from the stack's own.
  */
 static int stack_score(struct nb_learner *l, const struct nb_published *published,
-                       const struct nb_model *counts, bool is_prior)
+                       const struct nb_model *counts, bool is_prior, uint64_t judged)
 {
     int rc = is_prior ? nb_score(published->scorer, counts, NULL, 0, &l->scores, NULL)
                       : nb_stack_score(published->weights, &l->inputs, &l->scores);
+    if (rc == 0 && !is_prior)
+        raise_to_passage(l, published, counts, judged);
     if (rc == 0 && !is_prior)
         (void)nb_scores_moderate_by(&l->scores, counts, NB_LABELS_NONE);
     if (rc == 0 && l->scores.size == 1)
@@ -140,13 +173,13 @@ static int stack_score(struct nb_learner *l, const struct nb_published *publishe
 
 static int score(struct nb_learner *l, const struct nb_published *published,
                  const struct nb_model *counts, const struct nb_rows *rows,
-                 const struct nb_feature *features, size_t size, uint32_t label)
+                 const struct nb_feature *features, size_t size, uint32_t label, uint64_t judged)
 {
     if (nb_published_is_stacked(published)) {
         int rc = stack_inputs(l, published, counts, rows, features, size, label);
-        return rc != 0
-                   ? rc
-                   : stack_score(l, published, counts, !has_evidence(counts, rows, features, size));
+        return rc != 0 ? rc
+                       : stack_score(l, published, counts,
+                                     !has_evidence(counts, rows, features, size), judged);
     }
     if (rows == NULL)
         return nb_score(published->scorer, counts, features, size, &l->scores, NULL);
@@ -160,13 +193,13 @@ static int score(struct nb_learner *l, const struct nb_published *published,
 static int keep_score(struct nb_learner *l, const struct nb_published *published,
                       const struct nb_model *counts, const struct nb_rows *rows,
                       const struct nb_feature *features, size_t size, uint32_t label,
-                      struct nb_buffer *record)
+                      uint64_t judged, struct nb_buffer *record)
 {
     l->ready = false;
     l->scores.size = 0;
     if (!nb_published_is_stacked(published) && nb_settings_walk_vocabulary(&published->settings))
         return 0; /* too slow to do for every document that is learned */
-    int rc = score(l, published, counts, rows, features, size, label);
+    int rc = score(l, published, counts, rows, features, size, label, judged);
     if (rc == NB_CONFLICT)
         l->scores.size = 0; /* the first document: nothing is learned yet */
     else if (rc != 0)
@@ -176,16 +209,16 @@ static int keep_score(struct nb_learner *l, const struct nb_published *published
 
 int nb_learner_score(struct nb_learner *l, const struct nb_published *published,
                      const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
-                     struct nb_buffer *record)
+                     uint64_t judged, struct nb_buffer *record)
 {
-    return keep_score(l, published, counts, rows, NULL, rows->size, label, record);
+    return keep_score(l, published, counts, rows, NULL, rows->size, label, judged, record);
 }
 
 int nb_learner_score_features(struct nb_learner *l, const struct nb_published *published,
                               const struct nb_model *counts, const struct nb_feature *features,
                               size_t size, uint32_t label, struct nb_buffer *record)
 {
-    return keep_score(l, published, counts, NULL, features, size, label, record);
+    return keep_score(l, published, counts, NULL, features, size, label, 0, record);
 }
 
 void nb_learner_reset(struct nb_learner *l)
@@ -440,6 +473,15 @@ unsigned nb_learner_slices(struct nb_learner *l)
 
 /* ---- a change -------------------------------------------------------------------------------- */
 
+static int learn_margins(struct nb_live *live, const struct nb_lesson *lesson)
+{
+    struct nb_string name = nb_model_label_name(live->counts, lesson->label);
+    return lesson->judged == 0 ? 0
+                               : nb_stack_margins_learn(live->published->weights,
+                                                        nb_stack_judged_unpack(lesson->judged),
+                                                        nb_string_equals(name, "spam"));
+}
+
 int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
@@ -453,6 +495,8 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
     bool learns = lesson->rows != NULL && !l->is_restored;
     int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);
     l->ready = false;
+    if (rc == 0 && learns)
+        rc = learn_margins(live, lesson);
     if (rc == 0 && !l->is_restored)
         rc = note(l, live, lesson);
     if (rc == 0)

@@ -26,13 +26,21 @@ struct nb_learner;
 struct nb_learner *nb_learner_new(uint64_t refit_units);
 void nb_learner_free(struct nb_learner **learner);
 
+/* The place of the label spam among the labels with documents, if passages are judged
+ * (core/stack/passages.h): the model is stacked, has exactly two labels with documents, of which
+ * one is spam, no parent, and the setting `passages`. UINT32_MAX if they are not. Under the model's
+ * read lock. */
+uint32_t nb_learner_judged_place(const struct nb_published *published,
+                                 const struct nb_model *counts);
+
 /* Scores a document, given by its rows (ascending, all in the model) and label, and appends the
  * score to `record`. Appends nothing if the settings make scoring a pass over the whole vocabulary.
- * nb_learner_teach learns from the last score. Returns 0, NB_CORRUPT or NB_NO_MEMORY.
+ * nb_learner_teach learns from the last score. `judged`: how its worst passage was judged (struct
+ * nb_change). Returns 0, NB_CORRUPT or NB_NO_MEMORY.
  */
 int nb_learner_score(struct nb_learner *learner, const struct nb_published *published,
                      const struct nb_model *counts, const struct nb_rows *rows, uint32_t label,
-                     struct nb_buffer *record);
+                     uint64_t judged, struct nb_buffer *record);
 /* As nb_learner_score, for features, which the model need not have. */
 int nb_learner_score_features(struct nb_learner *learner, const struct nb_published *published,
                               const struct nb_model *counts, const struct nb_feature *features,
@@ -46,6 +54,7 @@ struct nb_lesson {
     uint32_t label;
     uint32_t taken; /* the document's label before the change; NB_STACK_NO_LABEL: none */
     const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
+    uint64_t judged;            /* how its worst passage was judged (struct nb_change) */
     bool is_aged;               /* it was forgotten because of its age */
     uint64_t document;          /* a number of its id, not 0 */
     uint64_t replaced;          /* the entry that the change takes back; 0: none */

@@ -50,6 +50,14 @@ struct nb_explained {
     uint64_t counts[2]; /* occurrences in documents of the winner, and of the runner-up */
 };
 
+/* The passage that says more for a label than all of the text does. */
+struct nb_decisive_passage {
+    const char *label;     /* NULL: none, all of the text decides */
+    size_t from, to;       /* bytes of the visible text */
+    struct nb_string text; /* its beginning; empty: it is too far behind. May be invalid UTF-8 */
+    double whole;          /* the label's probability by all of the text */
+};
+
 /* A classification; reused from call to call. */
 struct nb_verdict {
     bool wants_counts;   /* the caller's, set before each call: explanations have `counts` */
@@ -90,6 +98,9 @@ struct nb_verdict {
     /* Sum of the evidence of all tokens of each field, without attributes; set with an explanation.
      * NaN: the tokens make both labels impossible. */
     double field_evidence[NB_FIELDS];
+    /* With an explanation: a passage of the text decides, as if it were all of the text
+     * (core/stack/passages.h), and evidence is that of the passage. */
+    struct nb_decisive_passage passage;
     struct nb_verdict_private *private_;
 };
 void nb_verdict_init(struct nb_verdict *verdict);

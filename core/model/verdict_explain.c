@@ -217,6 +217,83 @@ void nb_evidence_sort(struct nb_evidence *rows, size_t count, size_t most, struc
         sort_by_bins(rows, count, size, room);
 }
 
+/* ---- the passage that decides -----------------------------------------------------------------
+ */
+
+/* Takes what stands in all passages, and what stands in the decisive one, out of the bag. */
+static int take_passage(struct nb_verdict_private *p)
+{
+    struct nb_passage_features *own = &p->own;
+    const struct nb_bag *bag = &p->bag;
+    size_t size = bag->size;
+    if (nb_array_reserve(&own->features, &own->feature_room, size, sizeof *own->features) != 0 ||
+        nb_array_reserve(&own->rows, &own->row_room, size, sizeof *own->rows) != 0 ||
+        nb_array_reserve(&own->places, &own->place_room, size, sizeof *own->places) != 0 ||
+        nb_array_reserve(&own->cells, &own->cell_room, size, sizeof *own->cells) != 0)
+        return NB_NO_MEMORY;
+    own->size = 0;
+    for (size_t i = 0; i < size; i++) {
+        const struct nb_feature *f = &bag->features[i];
+        bool is_common = f->passage == 0 && nb_feature_field(f->id) != NB_FIELD_HIDDEN;
+        if (!is_common && f->passage != p->worst.passage)
+            continue;
+        own->features[own->size] = *f;
+        own->rows[own->size] = p->rows[i];
+        own->cells[own->size] = p->cells[i];
+        own->places[own->size++] = (uint32_t)i;
+    }
+    return 0;
+}
+
+/* Explains the decisive passage as a document of its own. The last row gets what the other rows
+ * leave of the log-odds that are told: the biases, and the margin of passages. */
+static int explain_passage(struct nb_verdict_private *p, size_t *count,
+                           struct nb_evidence_sums *sums)
+{
+    const struct nb_published *published = p->published;
+    const struct nb_scores *scores = &p->stacked;
+    struct nb_passage_features *own = &p->own;
+    int rc = take_passage(p);
+    struct nb_found found = {.rows = own->rows, .cells = own->cells};
+    p->inputs.wants_passages = false;
+    nb_stack_inputs_twin(&p->inputs, published->weights, false);
+    if (rc == 0)
+        rc = nb_stack_inputs_found(published->stack, p->judge->counts, own->features, own->size,
+                                   &found, &p->inputs, NULL);
+    if (rc == 0)
+        rc = nb_stack_explain(published->stack, p->judge->counts, published->weights, own->features,
+                              own->size, own->rows, &p->inputs, scores, sums, p->evidence, count);
+    if (rc != 0)
+        return rc;
+    double rest = scores->log_scores[scores->best] - scores->log_scores[scores->second];
+    for (size_t i = 0; i + 1 < *count; i++) {
+        struct nb_evidence *row = &p->evidence[i];
+        rest -= row->evidence;
+        row->feature = own->places[row->feature];
+        row->given = row->given == 0 ? 0 : own->places[row->given - 1] + 1;
+    }
+    p->evidence[*count - 1].evidence = rest;
+    return 0;
+}
+
+/* Tells which passage decides. */
+static void tell_passage(struct nb_verdict *verdict)
+{
+    const struct nb_verdict_private *p = verdict->private_;
+    struct nb_decisive_passage *told = &verdict->passage;
+    const struct nb_buffer *visible = &p->bag.visible;
+    nb_bag_passage(&p->bag, p->worst.passage, &told->from, &told->to);
+    size_t to = told->from + NB_PASSAGE_BYTES;
+    to = to < visible->length ? to : visible->length;
+    told->text = (struct nb_string){NULL, 0};
+    if (told->from < to)
+        told->text = (struct nb_string){(const char *)visible->bytes + told->from, to - told->from};
+    if (visible->length < NB_BAG_VISIBLE_MOST && told->to > visible->length)
+        told->to = visible->length;
+    told->label = verdict->labels[p->passage_place];
+    told->whole = 1 / (1 + exp(-p->moderation * p->whole));
+}
+
 /* ---- the explanation ------------------------------------------------------------------------- */
 
 /* Computes the evidence of all tokens, in the order of the bag, and its sums by field. */
@@ -234,6 +311,9 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_
         sums->factor = stacked ? p->moderation : 1;
         nb_blend_explain(&p->chain.blend, features, size, stacked ? &p->stacked : &p->scores,
                          stacked, p->evidence, count);
+    } else if (stacked && p->raised > 0) {
+        sums->factor = p->moderation;
+        return explain_passage(p, count, sums);
     } else if (stacked) {
         sums->factor = p->moderation;
         return nb_stack_explain(published->stack, p->judge->counts, published->weights, features,
@@ -333,6 +413,8 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
         put_counts(verdict, e, x);
     }
     name_sources(verdict);
+    if (p->raised > 0 && verdict->stacked && !p->is_prior && p->judge != NULL)
+        tell_passage(verdict);
     verdict->explanation_count = wanted;
     return 0;
 }

@@ -33,8 +33,19 @@ struct nb_verdict_private {
     struct nb_scores stacked;
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
-    bool is_prior;     /* a stacked model knows no feature: `scores` decide, which are the prior */
-    double moderation; /* factor that was applied to these scores and their evidence */
+    bool is_prior; /* a stacked model knows no feature: `scores` decide, which are the prior */
+    struct nb_stack_worst worst; /* the passage that speaks most for spam; passage 0: none */
+    double raised;          /* by how much the passage raised the log-odds of spam; 0: it did not */
+    uint32_t passage_place; /* of that label */
+    double whole;           /* its log-odds by all of the text */
+    /* Features of the passage, with their rows, cells and places in the bag; owned. */
+    struct nb_passage_features {
+        struct nb_feature *features;
+        uint32_t *rows, *places;
+        uint64_t *cells;
+        size_t size, feature_room, row_room, place_room, cell_room;
+    } own;
+    double moderation;       /* factor that was applied to these scores and their evidence */
     struct nb_pooled pooled; /* for scores pooled with expected counts */
     struct nb_evidence *evidence;
     struct nb_levels levels;

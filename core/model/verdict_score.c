@@ -266,13 +266,37 @@ static struct nb_found found_of(const struct nb_verdict_private *p)
     return (struct nb_found){.rows = p->rows, .cells = p->cells};
 }
 
+/* Lets the passage that speaks most for spam decide, if it says enough. */
+static void judge_passages(struct nb_verdict_private *p, uint32_t place)
+{
+    const double sure = 20; /* log-odds above which no passage is asked */
+    const double *scores = p->stacked.log_scores;
+    struct nb_stack_worst *worst = &p->worst;
+    if (scores[place] - scores[1 - place] > sure ||
+        !nb_stack_worst_passage(p->published->stack, p->published->weights, &p->inputs, place,
+                                worst))
+        return;
+    p->whole = scores[place] - scores[1 - place];
+    struct nb_stack_margins margins =
+        nb_stack_margins(p->published->weights, nb_stack_is_mail(&p->inputs));
+    double odds = nb_stack_passage_odds(p->whole, worst->log_odds, margins);
+    p->passage_place = place;
+    p->raised = nb_stack_raise(&p->stacked, place, odds);
+}
+
 static int score_stacked(struct nb_verdict_private *p)
 {
     struct nb_found found = found_of(p);
+    uint32_t place = nb_learner_judged_place(p->published, p->judge->counts);
+    p->inputs.wants_passages = place < 2;
     nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
     int rc = nb_stack_inputs_found(p->published->stack, p->judge->counts, p->bag.features,
                                    p->bag.size, &found, &p->inputs, NULL);
-    return rc != 0 ? rc : nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
+    if (rc == 0)
+        rc = nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
+    if (rc == 0 && p->inputs.wants_passages)
+        judge_passages(p, place);
+    return rc;
 }
 
 /* Looks up and reads the rows once, for the scores and for the explanation. */
@@ -337,6 +361,9 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     struct nb_verdict_private *p = verdict->private_;
     const struct nb_settings *settings = &p->chain.published[0]->settings;
     p->inputs.is_brief = most == 0;
+    p->raised = 0;
+    verdict->passage.label = NULL;
+    p->worst.passage = 0;
     nb_parent_chain_lock(&p->chain);
     choose_judge(p);
     int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
@@ -400,6 +427,10 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_scores_deinit(&p->stacked);
         free(p->rows);
         free(p->cells);
+        free(p->own.features);
+        free(p->own.rows);
+        free(p->own.places);
+        free(p->own.cells);
         nb_pooled_deinit(&p->pooled);
         free(p->evidence);
         free(p->calibrated);

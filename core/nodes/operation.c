@@ -83,6 +83,7 @@ static void code_change(struct coder *k, struct nb_submitted *c)
     owned(k, &c->released);
     c->fields = (uint32_t)number(k, c->fields, UINT32_MAX);
     c->positions = number(k, c->positions, UINT64_MAX);
+    c->judged = number(k, c->judged, UINT64_MAX);
 }
 
 static void code_relayed_change(struct coder *k, struct nb_relayed_change *e)

@@ -97,6 +97,8 @@ int nb_stack_new(const struct nb_stack_settings *settings, struct nb_stack **sta
         free(s);
         return NB_NO_MEMORY;
     }
+    for (uint32_t n = 0; n < NB_STACK_SHARES; n++)
+        s->shares[n] = (float)nb_stack_share(settings, n);
     note_bytes(s);
     *stack = s;
     return 0;

@@ -115,6 +115,7 @@ struct nb_stack_scratch;
 struct nb_stack_evidence;
 struct nb_stack_noted;
 struct nb_stack_said;
+struct nb_stack_passages;
 struct nb_stack_weights;
 
 /* The inputs of one document. The struct is reused from document to document. */
@@ -128,6 +129,9 @@ struct nb_stack_inputs {
     bool has_twin; /* `t` is valid for the document */
     bool is_kept;  /* `evidence` is valid for the document */
     bool is_brief; /* set by the caller: nb_stack_explain will not be called */
+    bool wants_passages; /* set by the caller: nb_stack_worst_passage will be called */
+    bool has_passages;   /* private: `passages` are those of the document */
+    struct nb_stack_passages *passages;     /* private; owned */
     const struct nb_stack_weights *twin;    /* private; borrowed: see nb_stack_inputs_twin */
     bool keeps;                             /* private */
     struct nb_stack_evidence *evidence;     /* private; owned */
@@ -277,7 +281,8 @@ void nb_stack_weights_lock(struct nb_stack_weights *weights);
 
 /* Marks a state of the weights. All zeros: the state of the last commit, or the start. */
 struct nb_stack_mark {
-    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, known, slots;
+    size_t shared, biases[NB_STACK_EXPERTS], order, twin, twin_biases, attributes, known, margins,
+        slots;
 };
 /* Marks the present state. The mark is valid until the next commit, or a rollback to an older mark.
  * For the writer. */
@@ -346,6 +351,62 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
  * weights as they were. */
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
+
+/* ---- passages ---------------------------------------------------------------------------------
+ */
+
+/* The passage that speaks most for a label (core/stack/passages.h). */
+struct nb_stack_worst {
+    uint32_t passage; /* its number; 0: none */
+    double log_odds;  /* of the label, by the passage alone */
+};
+/* Finds the passage of a document with two labels that speaks most for the label at `place`, from
+ * inputs of a bag that were computed with `wants_passages`. Under the same locks as nb_stack_score.
+ * Returns false if the document has fewer than two passages. */
+bool nb_stack_worst_passage(const struct nb_stack *stack, const struct nb_stack_weights *weights,
+                            const struct nb_stack_inputs *inputs, uint32_t place,
+                            struct nb_stack_worst *worst);
+
+/* How a document was judged before it was learned: the log-odds of the label, by the whole and by
+ * its worst passage; and whether it has header fields. */
+struct nb_stack_judged {
+    double whole, worst;
+    bool is_mail;
+    bool counts_twice; /* it stands for another document, which was not judged */
+};
+/* Judges a document from inputs as for nb_stack_worst_passage. A document without passages is its
+ * own worst. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+int nb_stack_judge(const struct nb_stack *stack, const struct nb_stack_weights *weights,
+                   const struct nb_stack_inputs *inputs, uint32_t place,
+                   struct nb_stack_judged *judged);
+/* Whether the document has header fields, which stand in every passage. */
+bool nb_stack_is_mail(const struct nb_stack_inputs *inputs);
+/* The form in which the ledger keeps it: whole above, worst below, both in units of 2^-16; the
+ * lowest bits of the halves are `counts_twice` and `is_mail`. */
+uint64_t nb_stack_judged_pack(struct nb_stack_judged judged);
+struct nb_stack_judged nb_stack_judged_unpack(uint64_t packed);
+
+/* The margins of a passage. The log-odds of the label are
+ *
+ *     z = max(z_whole, max over passages z_passage - m)
+ *
+ * m is `plain`, or `against` where that is less and the passage contradicts the whole: z_passage -
+ * z_whole > 15, as where much innocent text hides spam. Each is the least of a grid of margins
+ * whose log-loss, over documents as they were judged before they were learned, is hardly above the
+ * log-loss without passages: what a clean document pays. Losses fade with every judged document,
+ * and begin as if small margins had cost something. INFINITY: every margin costs too much. */
+struct nb_stack_margins {
+    double plain, against;
+};
+struct nb_stack_margins nb_stack_margins(const struct nb_stack_weights *weights, bool is_mail);
+/* Returns z; `worst`: the greatest z_passage. */
+double nb_stack_passage_odds(double whole, double worst, struct nb_stack_margins margins);
+/* Learns how a document was judged; `is_label`: it has the label. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_margins_learn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
+                           bool is_label);
+/* Raises the log-odds of the label at `place` of two labels to what a passage says, if that is
+ * more. Returns by how much. */
+double nb_stack_raise(struct nb_scores *scores, uint32_t place, double log_odds);
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 

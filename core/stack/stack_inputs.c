@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/stack/passages.h"
 #include "core/stack/stack_attributes.h"
 #include "core/stack/stack_private.h"
 
@@ -25,6 +26,7 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
     free(inputs->t);
     free(inputs->noted);
     free(inputs->said);
+    free(inputs->passages);
     nb_stack_scratch_free(&inputs->scratch);
     nb_stack_attributes_free(&inputs->attributes);
     nb_stack_evidence_free(&inputs->evidence);
@@ -42,8 +44,11 @@ int nb_stack_inputs_room(struct nb_stack_inputs *inputs, uint32_t labels)
 {
     if (labels <= inputs->room)
         return 0;
-    struct nb_stack_inputs larger = {
-        .room = labels, .twin = inputs->twin, .keeps = inputs->keeps, .is_brief = inputs->is_brief};
+    struct nb_stack_inputs larger = {.room = labels,
+                                     .twin = inputs->twin,
+                                     .keeps = inputs->keeps,
+                                     .is_brief = inputs->is_brief,
+                                     .wants_passages = inputs->wants_passages};
     larger.labels = malloc(labels * sizeof *larger.labels);
     larger.x = malloc((size_t)labels * NB_STACK_INPUTS * sizeof *larger.x);
     larger.t = malloc(labels * sizeof *larger.t);
@@ -268,6 +273,9 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
     memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
     memset(inputs->features, 0, sizeof inputs->features);
     nb_stack_attributes_empty(inputs);
+    inputs->has_passages = !is_of_rows && inputs->wants_passages && view->columns == 1;
+    if (inputs->has_passages && nb_stack_passages_begin(inputs) != 0)
+        return NB_NO_MEMORY;
     rc = view->columns == 1 ? nb_stack_two_start(pass, size) : 0;
     return rc != 0 ? rc : begin_twin(pass, size);
 }
@@ -294,7 +302,11 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
         nb_stack_two_add(&pass, features, size, found);
     else
         add_features(&pass, features, size, found);
-    return finish(&pass, &stack->settings) != 0 ? nb_error_no_memory(error) : 0;
+    if (finish(&pass, &stack->settings) != 0)
+        return nb_error_no_memory(error);
+    if (inputs->has_passages && !pass.is_summed)
+        nb_stack_passages_collect(&pass, features, size);
+    return 0;
 }
 
 /* ---- a counted document ---------------------------------------------------------------------- */

@@ -27,6 +27,7 @@ struct nb_stack_mark nb_stack_weights_mark(struct nb_stack_weights *weights)
                                  .twin_biases = nb_weights_mark(&weights->twin_biases),
                                  .attributes = nb_weights_mark(&weights->attributes),
                                  .known = nb_weights_mark(&weights->known),
+                                 .margins = nb_weights_mark(&weights->margins),
                                  .slots = nb_slots_mark(&weights->slots)};
     for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
         mark.biases[e] = nb_weights_mark(&weights->biases[e]);
@@ -44,6 +45,7 @@ void nb_stack_weights_rollback(struct nb_stack_weights *weights, struct nb_stack
     nb_weights_rollback(&weights->twin_biases, mark.twin_biases);
     nb_weights_rollback(&weights->attributes, mark.attributes);
     nb_weights_rollback(&weights->known, mark.known);
+    nb_weights_rollback(&weights->margins, mark.margins);
     nb_slots_rollback(&weights->slots, mark.slots);
     weights->lesson.is_new = false;
     nb_lock_release(weights->lock);
@@ -111,6 +113,7 @@ static size_t from_of(const struct nb_stack_mark *mark, unsigned vector)
            : vector == NB_STACK_VECTOR_TWIN_BIASES ? mark->twin_biases
            : vector == NB_STACK_VECTOR_ATTRIBUTES  ? mark->attributes
            : vector == NB_STACK_VECTOR_KNOWN       ? mark->known
+           : vector == NB_STACK_VECTOR_MARGINS     ? mark->margins
                                                    : mark->biases[vector - 1];
 }
 

@@ -42,6 +42,8 @@ struct nb_stack_view {
     struct nb_numbers numbers; /* if the settings allow bins; see nb_stack_numbers */
 };
 
+enum { NB_STACK_SHARES = 512 };
+
 struct nb_stack {
     struct nb_stack_settings settings;
     struct nb_stack_reading *two, *many; /* owned; one for each expert of the bank */
@@ -52,6 +54,7 @@ struct nb_stack {
     struct nb_stack_view view;
     atomic_size_t view_bytes;
     const struct nb_settings *cutting; /* borrowed: rules for bins; NULL: numbers are not cut */
+    float shares[NB_STACK_SHARES];     /* nb_stack_share of small numbers of features */
 };
 
 static inline const struct nb_stack_bank *nb_stack_bank(const struct nb_stack_settings *s,
@@ -256,6 +259,13 @@ static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t 
     return features == 0 ? 0 : s->scale / pow((double)features, s->length);
 }
 
+/* As nb_stack_share, with about seven digits; fast for passages, which are short. */
+static inline double nb_stack_share_of(const struct nb_stack *stack, uint32_t features)
+{
+    return features < NB_STACK_SHARES ? (double)stack->shares[features]
+                                      : nb_stack_share(&stack->settings, features);
+}
+
 /* ---- weights: places ------------------------------------------------------------------------- */
 
 /* A set holds the weights of one expert of a bank, one for each group, and its loss. Every weight
@@ -300,6 +310,7 @@ struct nb_stack_weights {
     struct nb_weights twin_biases;              /* d; places as in `biases` */
     struct nb_weights attributes;               /* see nb_stack_attribute_place */
     struct nb_weights known;                    /* see nb_stack_weights_known */
+    struct nb_weights margins;                  /* enum nb_passage_place (passages.h) */
     struct nb_slots slots;                      /* u */
     bool head_changed;                          /* the head record differs from the stored one */
     uint32_t stored_ranges;                     /* number of stored ranges of `shared` */
@@ -309,13 +320,14 @@ struct nb_stack_weights {
 };
 
 /* The vectors of weights, in the order in which they are stored: `shared`, `biases`, `order`,
- * `twin`, `twin_biases`, `attributes`, `known`. */
+ * `twin`, `twin_biases`, `attributes`, `known`, `margins`. */
 enum {
     NB_STACK_VECTOR_ORDER = 1 + NB_STACK_EXPERTS,
     NB_STACK_VECTOR_TWIN,
     NB_STACK_VECTOR_TWIN_BIASES,
     NB_STACK_VECTOR_ATTRIBUTES,
     NB_STACK_VECTOR_KNOWN,
+    NB_STACK_VECTOR_MARGINS,
     NB_STACK_VECTORS
 };
 static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_weights *w,
@@ -328,6 +340,7 @@ static inline const struct nb_weights *nb_stack_vector_of(const struct nb_stack_
            : vector == NB_STACK_VECTOR_TWIN_BIASES ? &w->twin_biases
            : vector == NB_STACK_VECTOR_ATTRIBUTES  ? &w->attributes
            : vector == NB_STACK_VECTOR_KNOWN       ? &w->known
+           : vector == NB_STACK_VECTOR_MARGINS     ? &w->margins
                                                    : &w->biases[vector - 1];
 }
 static inline struct nb_weights *nb_stack_vector(struct nb_stack_weights *w, unsigned vector)
@@ -427,7 +440,8 @@ static inline size_t nb_stack_vector_most(unsigned vector)
     return vector == 0                       ? (size_t)NB_STACK_SHARED
            : vector == NB_STACK_VECTOR_ORDER ? (size_t)NB_STACK_ORDER_MOST
            : vector == NB_STACK_VECTOR_TWIN  ? (size_t)NB_STACK_TWIN_PLACES
-           : vector == NB_STACK_VECTOR_KNOWN ? (size_t)NB_WEIGHTS_RANGE
+           : vector == NB_STACK_VECTOR_KNOWN || vector == NB_STACK_VECTOR_MARGINS
+               ? (size_t)NB_WEIGHTS_RANGE
            : vector == NB_STACK_VECTOR_ATTRIBUTES
                ? (size_t)NB_ATTRIBUTES_MOST * NB_STACK_ATTRIBUTE_PLACES
                : (size_t)NB_LABELS_MOST * 2;
@@ -440,7 +454,8 @@ static inline bool nb_stack_is_possible(const struct nb_stack_weights *weights,
 {
     bool is_loss = w == &weights->shared && place / 2 % NB_STACK_COLUMNS == NB_STACK_LOSS;
     bool never_negative = place % 2 != 0 || is_loss || w == &weights->order;
-    return isfinite(value) && !(never_negative && w != &weights->known && value < 0);
+    return isfinite(value) &&
+           !(never_negative && w != &weights->known && w != &weights->margins && value < 0);
 }
 
 /* The factors of s and t in the score: 1 - trust + trust c, and trust c. */

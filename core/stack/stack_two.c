@@ -14,6 +14,7 @@
 
 #include "core/base/array.h"
 #include "core/counts/row_reader.h"
+#include "core/stack/passages.h"
 #include "core/stack/stack_attributes.h"
 
 /* ---- notes ----------------------------------------------------------------------------------- */
@@ -220,11 +221,21 @@ static void two_note_bag(const struct nb_stack_pass *p, const struct nb_feature 
 }
 
 #ifdef __SSE2__
+/* The sums when the present passage began, to find what it adds. */
+struct mark {
+    uint32_t mask;    /* all bits, or 0 if passages are not wanted */
+    uint32_t passage; /* its number */
+    __m128d sums[NB_PASSAGE_FIELDS];
+    double gains[NB_PASSAGE_FIELDS];
+    uint32_t features[NB_PASSAGE_FIELDS];
+};
+
 /* The state of a loop over a step of a bag. */
 struct reading {
     struct pairs pairs;
     struct nb_stack_said *said; /* the next one */
     uint32_t features[NB_FIELDS];
+    struct mark mark;
     unsigned turn; /* bits to rotate documents of a pair by: puts the first label first */
 };
 
@@ -244,6 +255,30 @@ static inline __attribute__((always_inline)) void put_documents(const struct nb_
     *second = (uint32_t)(d.all - d.own);
 }
 
+/* Ends the present passage and goes on with another one. */
+static __attribute__((noinline)) void turn_to(const struct nb_stack_pass *p,
+                                              struct reading *reading, uint32_t passage)
+{
+    struct mark *mark = &reading->mark;
+    struct nb_stack_passage *to =
+        mark->passage == 0 ? NULL : nb_stack_passage_at(p->inputs->passages, mark->passage);
+    for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
+        unsigned field = nb_passage_fields[k];
+        __m128d sums = reading->pairs.sums[field];
+        double gains = reading->pairs.twin.gains[field];
+        if (to != NULL) {
+            __m128d before = _mm_loadu_pd(to->x[k]);
+            _mm_storeu_pd(to->x[k], _mm_add_pd(before, _mm_sub_pd(sums, mark->sums[k])));
+            to->gains[k] += gains - mark->gains[k];
+            to->features[k] += reading->features[field] - mark->features[k];
+        }
+        mark->sums[k] = sums;
+        mark->gains[k] = gains;
+        mark->features[k] = reading->features[field];
+    }
+    mark->passage = passage;
+}
+
 /* Reads and sums a step of a bag. Callers pass a constant `says`: whether the evidence of each
  * feature is kept. For a mail this takes as much memory as the first-level cache has. */
 static inline __attribute__((always_inline)) void
@@ -256,6 +291,9 @@ read_step(const struct nb_stack_pass *p, struct reading *reading, const struct n
         uint64_t id = features[start + i].id;
         struct nb_row row = {id, found->cells[i]};
         unsigned field = nb_feature_field(id);
+        uint32_t passage = features[start + i].passage & reading->mark.mask;
+        if (__builtin_expect(passage != reading->mark.passage, 0))
+            turn_to(p, reading, passage);
         if (start + i + NB_MODEL_AHEAD < size)
             nb_slots_values_prefetch(&reading->pairs.twin.slots,
                                      (uint32_t)features[start + i + NB_MODEL_AHEAD].id);
@@ -285,6 +323,7 @@ static void two_sum_bag(const struct nb_stack_pass *p, const struct nb_feature *
     struct reading reading = {
         .pairs = begin_pairs(p), .said = p->inputs->said, .turn = p->view->labels[0] * NB_PAIR_D};
     assert(p->view->labels[0] < 2);
+    reading.mark.mask = p->inputs->has_passages ? UINT32_MAX : 0;
     for (size_t start = 0; start < size; start += NB_MODEL_STEP) {
         size_t step = size - start < NB_MODEL_STEP ? size - start : NB_MODEL_STEP;
         struct nb_found found = nb_model_step_cells(p->model, features, start, step, known, &own);
@@ -293,6 +332,8 @@ static void two_sum_bag(const struct nb_stack_pass *p, const struct nb_feature *
         else
             read_step(p, &reading, features, start, step, size, &found, true);
     }
+    if (reading.mark.passage != 0)
+        turn_to(p, &reading, 0);
     memcpy(p->inputs->features, reading.features, sizeof reading.features);
     p->inputs->said_count = reading.said == NULL ? 0 : (size_t)(reading.said - p->inputs->said);
     end_pairs(p, &reading.pairs);

@@ -132,6 +132,7 @@ struct nb_submitted {
     size_t foreseen_count;           /* number of others that are likely to be new ... */
     struct nb_buffer foreseen_texts; /* ... their texts by nb_features_encode; empty: not done */
     uint64_t positions;
+    uint64_t judged; /* as in struct nb_change */
     bool truncated;
     struct nb_relayed relayed; /* set for a change from the stream that nodes share */
     struct nb_receipt receipt;
@@ -199,6 +200,7 @@ struct nb_batch {
     size_t memory;
     struct nb_bag scratch;
     struct nb_bag_rows scratch_rows;
+    struct nb_stack_inputs scratch_inputs;
     struct nb_foreseen *foreseen; /* owned; NULL until a feature is new */
     size_t written;               /* the writer's: number of changes that are done */
     struct nb_naming naming;      /* the writer's */

@@ -143,8 +143,8 @@ static int read_document(struct nb_book_scores *s, const struct nb_view *view, u
     if (rc == 0)
         rc = nb_array_reserve(&s->features, &s->feature_room, s->rows.size, sizeof *s->features);
     for (size_t i = 0; rc == 0 && i < s->rows.size; i++)
-        s->features[i] = (struct nb_feature){nb_model_row_id(counts, s->rows.counts[i].row),
-                                             s->rows.counts[i].count};
+        s->features[i] = (struct nb_feature){.id = nb_model_row_id(counts, s->rows.counts[i].row),
+                                             .count = s->rows.counts[i].count};
     return rc;
 }
 

@@ -325,7 +325,8 @@ static int score_train(struct nb_stage *s, bool found, struct nb_error *error)
     if (submitted->label_number == NB_NO_LABEL)
         return 0;
     int rc = nb_learner_score(s->group->engine->learner, s->live->published, s->live->counts,
-                              &submitted->delta.add, submitted->label_number, &s->memory->score);
+                              &submitted->delta.add, submitted->label_number, submitted->judged,
+                              &s->memory->score);
     if (rc == 0 && s->live->published->settings.parent != NULL)
         rc = nb_parent_chain_keep_score_of_rows(&s->memory->chain, s->group->engine, s->live,
                                                 &submitted->delta.add, submitted->label_number,
@@ -383,6 +384,7 @@ int nb_stage_train(struct nb_stage *s, struct nb_error *error)
         .truncated = submitted->truncated,
         .is_reviewed = is_review,
         .tokens = submitted->positions,
+        .judged = submitted->label_number == NB_NO_LABEL ? 0 : submitted->judged,
         .replaced = found ? old->number : 0,
         .first = found && !nb_stage_is_first_label(s) ? nb_stage_first_of(old) : 0,
         .score = nb_buffer_string(&s->memory->score),

@@ -78,6 +78,7 @@ void nb_batch_free(struct nb_batch **batch)
     nb_registry_release(b->engine, &b->live);
     nb_bag_deinit(&b->scratch);
     nb_bag_rows_deinit(&b->scratch_rows);
+    nb_stack_inputs_deinit(&b->scratch_inputs);
     nb_foreseen_put_back(b->engine, &b->foreseen);
     nb_buffer_deinit(&b->name);
     free(b);

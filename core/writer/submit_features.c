@@ -10,6 +10,7 @@
 #endif
 
 #include "core/base/array.h"
+#include "core/model/learner.h"
 #include "core/writer/remember.h"
 
 enum { LEAST_SLOTS = 1024, KEPT_SLOTS = 1 << 18, AHEAD = 16 };
@@ -272,10 +273,47 @@ static bool keeps_all_texts(const struct nb_batch *batch, const struct nb_submit
            (batch->engine->settings.shared && !atomic_load(&batch->live->persisted));
 }
 
-/* Finds the rows of the features. A row that is in use now is still valid when the writer applies
- * the change, because the batch has pinned it, unless a commit fails meanwhile. */
-static void find_rows(const struct nb_batch *batch, const struct nb_bag *bag,
-                      const struct nb_bag_rows *r, struct nb_submitted *change)
+/* Which documents are judged: all of a small model, then every second, by its length, so that the
+ * choice depends on the document alone. Sets *counts_twice. */
+static bool is_judged(const struct nb_batch *batch, const struct nb_submitted *change,
+                      bool *counts_twice)
+{
+    enum { SMALL = 500 };
+    *counts_twice = nb_model_documents_all(batch->live->counts) >= SMALL;
+    return !nb_submitted_is_untrain(change) &&
+           !(*counts_twice && batch->scratch.positions % 2 != 0);
+}
+
+/* Judges the document as a verdict would now, and its worst passage, from which the model learns
+ * the margins (core/stack/passages.h). Under the model's lock. Returns 0 or NB_NO_MEMORY. */
+static int judge(struct nb_batch *batch, const struct nb_published *published,
+                 const struct nb_bag_rows *r, struct nb_submitted *change)
+{
+    const struct nb_bag *bag = &batch->scratch;
+    const struct nb_found found = {.rows = r->rows};
+    struct nb_stack_inputs *inputs = &batch->scratch_inputs;
+    uint32_t place = nb_learner_judged_place(published, batch->live->counts);
+    int rc = 0;
+    nb_stack_weights_read_lock(published->weights);
+    struct nb_stack_judged judged = {0};
+    if (place < 2 && is_judged(batch, change, &judged.counts_twice)) {
+        inputs->wants_passages = inputs->is_brief = true;
+        nb_stack_inputs_twin(inputs, published->weights, false);
+        rc = nb_stack_inputs_found(published->stack, batch->live->counts, bag->features, bag->size,
+                                   &found, inputs, NULL);
+        if (rc == 0)
+            rc = nb_stack_judge(published->stack, published->weights, inputs, place, &judged);
+        change->judged = rc == 0 ? nb_stack_judged_pack(judged) : 0;
+    }
+    nb_stack_weights_unlock(published->weights);
+    return rc == NB_NO_MEMORY ? rc : 0;
+}
+
+/* Finds the rows of the features, and judges the document. Returns 0 or NB_NO_MEMORY. A row that is
+ * in use now is still valid when the writer applies the change, because the batch has pinned it,
+ * unless a commit fails meanwhile. */
+static int find_rows(struct nb_batch *batch, const struct nb_bag *bag, const struct nb_bag_rows *r,
+                     struct nb_submitted *change)
 {
     const struct nb_model *model = batch->live->counts;
     if (keeps_all_texts(batch, change)) {
@@ -283,14 +321,18 @@ static void find_rows(const struct nb_batch *batch, const struct nb_bag *bag,
             r->unused[i] = true;
             r->rows[i] = NB_NO_ROW;
         }
-        return;
+        return 0;
     }
+    struct nb_published *published = nb_live_settings(batch->live);
     nb_model_read_lock(model);
     change->names = nb_model_named_rows(
         model); /* read before the search, because rows are assigned meanwhile */
     nb_model_find_use(model, bag->features, bag->size, r->rows, r->unused);
     change->lost_rows = nb_model_lost_rows(model);
+    int rc = judge(batch, published, r, change);
     nb_model_unlock(model);
+    nb_published_release(&published);
+    return rc;
 }
 
 /* Lists the features with rows in change->known, by row, and the others in r->spare, backwards from
@@ -391,10 +433,10 @@ int nb_submitted_features(struct nb_batch *batch, struct nb_submitted *change)
     const struct nb_bag *bag = &batch->scratch;
     struct nb_bag_rows *r = &batch->scratch_rows;
     int rc = make_room_for_rows(r, bag->size);
-    if (rc == 0) {
-        find_rows(batch, bag, r, change);
+    if (rc == 0)
+        rc = find_rows(batch, bag, r, change);
+    if (rc == 0)
         rc = take_known(batch, r, change);
-    }
     if (rc == 0)
         rc = take_others(bag, r, change);
     if (rc == 0)

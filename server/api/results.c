@@ -257,6 +257,21 @@ static void emit_explanation(struct nb_emitter *e, const struct nb_verdict *verd
     nb_emit_close(e, ']');
 }
 
+/* Writes which passage decides, if one does. Its text may be cut within a character. */
+static void emit_passage(struct nb_emitter *e, const struct nb_decisive_passage *passage)
+{
+    if (passage->label == NULL)
+        return;
+    nb_emit_member_open(e, "passage", '{');
+    nb_emit_member_text(e, "label", passage->label);
+    nb_emit_member_u64(e, "from", passage->from);
+    nb_emit_member_u64(e, "to", passage->to);
+    if (passage->text.length > 0)
+        nb_emit_member_string(e, "text", passage->text);
+    nb_emit_member_double(e, "whole", passage->whole);
+    nb_emit_close(e, '}');
+}
+
 static void emit_decision(struct nb_emitter *e, const struct nb_json_decision *decision)
 {
     if (decision == NULL)
@@ -301,8 +316,10 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
         nb_emit_member_string(e, "id", (struct nb_string){results->id.bytes, results->id.length});
         nb_emit_member_bool(e, "remembered", results->is_kept);
     }
-    if (verdict->explanation_count > 0)
+    if (verdict->explanation_count > 0) {
+        emit_passage(e, &verdict->passage);
         emit_explanation(e, verdict, results->has_word_counts);
+    }
     nb_emit_warning(e, results->warning);
     nb_emit_close(e, '}');
 }

@@ -53,6 +53,9 @@ static void empty(struct nb_bag *bag, size_t slots, bool keeps_texts)
     bag->texts = NULL;
     bag->positions = 0;
     bag->truncated = false;
+    bag->passage = 0;
+    bag->passage_lead = 0;
+    bag->visible.length = 0;
     if (bag->private_ == NULL)
         return;
     assert(slots <= bag->private_->slot_capacity);
@@ -80,6 +83,7 @@ void nb_bag_deinit(struct nb_bag *bag)
         free(bag->private_);
     }
     free(bag->features);
+    nb_buffer_deinit(&bag->visible);
     nb_bag_init(bag);
 }
 
@@ -285,4 +289,18 @@ void nb_bag_cap(struct nb_bag *bag, uint32_t most)
             bag->positions -= feature->count - most;
         feature->count = most;
     }
+}
+
+void nb_bag_passage(const struct nb_bag *bag, uint32_t passage, size_t *from, size_t *to)
+{
+    size_t at = passage - 1;
+    unsigned shift = 0;
+    assert(passage > 0 && passage < NB_PASSAGES);
+    if (at >= NB_PASSAGES_EQUAL) {
+        size_t behind = at - NB_PASSAGES_EQUAL;
+        shift = (unsigned)(behind / NB_PASSAGES_OF_OCTAVE) + NB_PASSAGES_SHIFT;
+        at = (NB_PASSAGES_OF_OCTAVE + behind % NB_PASSAGES_OF_OCTAVE) << shift;
+    }
+    *from = bag->passage_lead + at * NB_PASSAGE_BYTES;
+    *to = *from + ((size_t)NB_PASSAGE_BYTES << shift);
 }

@@ -23,8 +23,16 @@ struct nb_bag {
     size_t size;
     uint64_t positions; /* occurrences of token fields (nb_field_is_token), the document's length */
     bool truncated;     /* a limit of the tokenizer was hit: the rest was not counted */
+    uint32_t passage;   /* of the text that is being read: set before its features are counted */
+    size_t
+        passage_lead; /* bytes at the beginning of the visible text that stand in every passage */
+    /* The first NB_BAG_VISIBLE_MOST bytes of the visible text, if the tokenizer's settings want it;
+     * owned. They may be invalid UTF-8. */
+    struct nb_buffer visible;
     struct nb_bag_private *private_; /* hash table and text storage */
 };
+
+enum { NB_BAG_VISIBLE_MOST = 65536 };
 
 /* Copies a text in blocks of NB_BAG_BLOCK bytes instead of calling memcpy. Both texts must have as
  * many bytes behind them. Uses the builtin because _FORTIFY_SOURCE turns memcpy into a call if it
@@ -63,6 +71,10 @@ int nb_bag_add(struct nb_bag *bag, const struct nb_key *key, enum nb_field field
 
 /* Like nb_bag_add, for a feature whose id is already known; the id must follow from the text. */
 int nb_bag_add_id(struct nb_bag *bag, uint64_t id, const char *text, size_t length);
+
+/* Sets where a passage (from 1 on, core/base/feature.h) begins and ends, in bytes of the visible
+ * text; the last one ends later. */
+void nb_bag_passage(const struct nb_bag *bag, uint32_t passage, size_t *from, size_t *to);
 
 /* Lowers each count to `most` (at least 1), and the number of positions with them. */
 void nb_bag_cap(struct nb_bag *bag, uint32_t most);

@@ -68,6 +68,7 @@ struct nb_bag_cursor {
     size_t mask;
     size_t most;
     size_t size;
+    uint32_t passage;
 };
 
 /* Returns a cursor of a bag that nb_bag_prepare has prepared. */
@@ -81,7 +82,8 @@ static inline struct nb_bag_cursor nb_bag_cursor(const struct nb_bag *bag)
                                   .room_end = in->room_end,
                                   .mask = in->mask,
                                   .most = in->most,
-                                  .size = bag->size};
+                                  .size = bag->size,
+                                  .passage = bag->passage};
 }
 
 /* Writes the counts of the cursor back to the bag. */
@@ -129,7 +131,7 @@ static inline int nb_bag_enter(struct nb_bag *bag, struct nb_bag_cursor *c, uint
     }
     if (c->texts != NULL)
         c->texts[c->size] = text;
-    c->features[c->size] = (struct nb_feature){.id = id, .count = 1};
+    c->features[c->size] = (struct nb_feature){.id = id, .count = 1, .passage = c->passage};
     *slot = (uint32_t)++c->size;
     return 0;
 }

@@ -43,6 +43,28 @@ const char nb_feature_bytes[256] = {
     Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q, Q};
 /* clang-format on */
 
+const char *nb_tokenize_passage(struct nb_tokenizing *t, const char *at)
+{
+    if (t->passage_text == NULL)
+        return NULL;
+    size_t place = t->passage_before + (size_t)(at - t->passage_text);
+    t->bag->passage = 0;
+    if (place < t->bag->passage_lead)
+        return at + (t->bag->passage_lead - place);
+    place -= t->bag->passage_lead;
+    unsigned shift = 0;
+    size_t passage = place / NB_PASSAGE_BYTES, rest = passage / NB_PASSAGES_EQUAL;
+    if (rest > 0) {
+        unsigned octave = 63 - (unsigned)__builtin_clzll(rest);
+        shift = octave + NB_PASSAGES_SHIFT;
+        passage = NB_PASSAGES_EQUAL + octave * NB_PASSAGES_OF_OCTAVE +
+                  ((passage >> shift) - NB_PASSAGES_OF_OCTAVE);
+    }
+    size_t step = (size_t)NB_PASSAGE_BYTES << shift;
+    t->bag->passage = (uint32_t)(passage < NB_PASSAGES - 1 ? passage + 1 : NB_PASSAGES - 1);
+    return at + (step - place % step);
+}
+
 /* Whether a feature of a field is to be counted; if so, lowers the rest of the limit on tokens. */
 static bool is_wanted(struct nb_tokenizing *t, enum nb_field field)
 {

@@ -90,6 +90,7 @@ struct nb_tokenizer_settings {
     struct nb_attributes attributes; /* the model's attributes; borrowed */
     const char *mail_server; /* server whose header fields give values; borrowed. NULL: none */
     bool without_texts;      /* the bag keeps only ids and counts */
+    bool with_visible;       /* the bag keeps the visible text, too */
 };
 
 /* Limits, each a setting of the configuration ([tokenizer]). What exceeds a limit is left out, and
@@ -121,7 +122,14 @@ struct nb_tokenizing {
     struct nb_bag_work work; /* when it is spent, reading stops and sets bag->truncated */
     size_t ngram_bytes;      /* bytes of Subject and body cut into n-grams so far; begins at 0 */
     struct nb_mail_values *mail_values; /* gets the fields of a mail's header; NULL: not wanted */
+    const char
+        *passage_text; /* the visible text that is being read; NULL: it stands in every passage */
+    size_t passage_before; /* bytes of visible text before it */
 };
+
+/* Notes that the text continues at `at`: features that are counted now first belong to its passage.
+ * Returns where the next passage begins; NULL: nowhere. */
+const char *nb_tokenize_passage(struct nb_tokenizing *t, const char *at);
 
 /* Whether features of a field are counted under the settings. */
 static inline bool nb_tokenizing_wants(const struct nb_tokenizing *t, enum nb_field field)

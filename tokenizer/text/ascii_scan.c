@@ -377,6 +377,7 @@ int nb_ascii_scan(struct nb_text_run *run, const unsigned char **at, const unsig
     int rc = 0;
     while (rc == 0 && *at < end) {
         bool is_stuck;
+        nb_text_at(run, *at);
         rc = run->derived == NULL ? ascii_words(run, at, end, &is_stuck)
                                   : scan_window(run, at, end, &is_stuck);
         if (rc == 0 && is_stuck) {

@@ -475,6 +475,7 @@ int nb_words_scan(struct nb_text_run *run, const unsigned char **at, const unsig
     for (;;) {
         uint32_t packed = nb_fold_next(&fold);
         s.at = fold.from;
+        nb_text_at(run, s.at);
         int rc = step(&s, packed);
         if (rc != 0)
             return rc;
@@ -498,6 +499,7 @@ static int scan(struct nb_text_run *run, const char *prefix, const char *text, s
     run->storage = run->t->bag->private_;
     run->text = (struct nb_string){text, length};
     run->is_judged = false;
+    run->next_passage = (const unsigned char *)nb_tokenize_passage(run->t, text);
     run->prefix_length = strnlen(prefix, NB_PREFIX_BYTES);
     memcpy(run->prefix, prefix, run->prefix_length);
     while (rc == 0 && at < end) {
@@ -543,6 +545,12 @@ static int count_shown(struct nb_tokenizing *t, enum nb_field field, const char 
     return rc;
 }
 
+static int keep_visible(struct nb_bag *bag, const char *text, size_t length)
+{
+    size_t room = NB_BAG_VISIBLE_MOST - bag->visible.length;
+    return nb_buffer_append(&bag->visible, text, length < room ? length : room);
+}
+
 int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *prefix,
                      const char *text, size_t length)
 {
@@ -550,11 +558,17 @@ int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *p
     if (length == 0)
         return 0;
     int rc = nb_bag_prepare(t->bag);
+    t->passage_text = field == NB_FIELD_BODY ? text : NULL;
+    if (rc == 0 && field == NB_FIELD_BODY && t->settings->with_visible)
+        rc = keep_visible(t->bag, text, length);
     if (rc == 0 && nb_tokenizing_wants(t, field))
         rc = scan_field(t, field, prefix, text, length);
     bool is_text = field == NB_FIELD_BODY || field == NB_FIELD_SUBJECT;
     if (rc == 0 && is_text)
         rc = nb_derived_text(t, field, text, length);
+    t->passage_before += t->passage_text != NULL ? length : 0;
+    t->passage_text = NULL;
+    t->bag->passage = 0;
     unsigned unseen =
         nb_tokenizing_wants(t, NB_FIELD_STRUCTURE) ? nb_scripts_unseen(text, length) : 0;
     if (rc == 0 && is_text && (unseen & NB_UNSEEN_SPLITS) != 0)

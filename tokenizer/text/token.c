@@ -210,6 +210,7 @@ static int count_urls(struct nb_tokenizing *t, const unsigned char *begin, const
         if (p == end)
             break;
         const unsigned char *to = NULL;
+        (void)nb_tokenize_passage(t, (const char *)p);
         if (*p == ':' && end - p > 3 && p[1] == '/' && p[2] == '/' && scheme_begin(p, done) != p) {
             const unsigned char *from = scheme_begin(p, done);
             to = url_end(p + 3, end);
@@ -367,6 +368,7 @@ static int count_folded(struct nb_tokenizing *t, struct window *w, const unsigne
         if (class_ == NB_CLASS_SPACE && w->blank)
             continue;
         w->blank = class_ == NB_CLASS_SPACE;
+        (void)nb_tokenize_passage(t, (const char *)fold.from);
         slide(w, w->blank ? ' ' : nb_packed_character(packed));
         int rc = w->characters < NB_NGRAM ? 0 : count_last(t, w);
         if (rc != 0)
@@ -495,7 +497,9 @@ static int count_ascii(struct nb_tokenizing *t, struct window *w, const unsigned
     int rc = 0;
     memcpy(block, w->bytes + w->end - before, before);
     while (rc == 0 && p < end) {
-        size_t count = (size_t)(end - p) < BLOCK_BYTES ? (size_t)(end - p) : BLOCK_BYTES;
+        const unsigned char *next = (const unsigned char *)nb_tokenize_passage(t, (const char *)p);
+        size_t most = (size_t)((next != NULL && next < end ? next : end) - p);
+        size_t count = most < BLOCK_BYTES ? most : BLOCK_BYTES;
         fold_bytes(block + before, p, count);
         p += count;
         count = squeeze(block + before, count, &w->blank);

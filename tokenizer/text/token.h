@@ -37,10 +37,18 @@ struct nb_text_run {
     unsigned step; /* see nb_bag_count */
     char prefix[NB_PREFIX_ROOM];
     size_t prefix_length;
-    struct nb_derived *derived;  /* NULL: words are only counted */
-    struct nb_string text;       /* borrowed: all of it */
-    bool is_judged, is_readable; /* is_readable is set; the text is in the assumed charset */
+    struct nb_derived *derived;        /* NULL: words are only counted */
+    struct nb_string text;             /* borrowed: all of it */
+    const unsigned char *next_passage; /* where the next part of the visible text begins; or NULL */
+    bool is_judged, is_readable;       /* is_readable is set; the text is in the assumed charset */
 };
+
+/* Notes that the scan has come to `at` (nb_tokenize_passage). */
+static inline void nb_text_at(struct nb_text_run *run, const unsigned char *at)
+{
+    if (run->next_passage != NULL && at >= run->next_passage)
+        run->next_passage = (const unsigned char *)nb_tokenize_passage(run->t, (const char *)at);
+}
 
 /* Returns the prefix of the tokens, which can be copied in blocks of NB_BAG_BLOCK bytes. */
 static inline struct nb_string nb_text_prefix(const struct nb_text_run *run)

@@ -2,6 +2,7 @@
  *
  * bayesc explain: shows the tokens that weigh most in one document.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -98,6 +99,26 @@ static void add_row(struct nb_text_table *table, const json_t *row, const char *
         add_shares(table, json_object_get(row, "shares"));
 }
 
+/* Says which passage decides, if one does. */
+static void print_passage(const json_t *verdict)
+{
+    const json_t *passage = json_object_get(verdict, "passage");
+    const char *text = json_string_value(json_object_get(passage, "text"));
+    struct nb_buffer safe = {0};
+    if (passage == NULL)
+        return;
+    (void)printf("this passage decides (bytes %" PRIu64 " to %" PRIu64
+                 " of the text; by all of it %s would have %.6f):\n",
+                 (uint64_t)json_integer_value(json_object_get(passage, "from")),
+                 (uint64_t)json_integer_value(json_object_get(passage, "to")),
+                 nb_shown(nb_answer_text(passage, "label")).text,
+                 json_number_value(json_object_get(passage, "whole")));
+    nb_terminal_safe(text != NULL ? text : "", 1024, &safe);
+    if (safe.length > 0)
+        (void)printf("    %s\n", safe.bytes);
+    nb_buffer_deinit(&safe);
+}
+
 static void print_explanation(const struct nb_outcome *outcome)
 {
     static const char *const HEAD[] = {"token", ">count", ">evidence", "for", "", "from"};
@@ -122,6 +143,7 @@ static void print_explanation(const struct nb_outcome *outcome)
             strcmp(nb_answer_text(verdict, "decision"), "none") == 0 ? ", decided none" : "");
     if (json_object_get(verdict, "evidence") != NULL)
         (void)puts("nothing of the document is known to the model: this is likely of any document");
+    print_passage(verdict);
     (void)putchar('\n');
     bool has_parent = json_object_get(json_array_get(rows, 0), "shares") != NULL;
     nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0] - (has_parent ? 0 : 1));

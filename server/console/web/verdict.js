@@ -21,6 +21,15 @@ export function headline(verdict) {
     : verdict.decision === "none" ? "none of the labels" : `${verdict.label}, ${percent(verdict.probability)}`;
 }
 
+// The paragraph that decides, if all of the text would say something else.
+function passage(verdict) {
+  const {label, from, text, whole} = verdict.passage ?? {};
+  return label === undefined ? null : h("div", {class: "notice"},
+    h("p", null, "This paragraph decided", text ? ":" : `, from byte ${count(from)} of the text on.`),
+    text ? h("blockquote", {dir: "auto"}, text.trim()) : null,
+    h("p", null, `By all of the text ${label} would have ${percent(whole)}. The evidence below is the paragraph's.`));
+}
+
 export function summary(verdict) {
   const rows = ranked(verdict).slice(0, LABELS_MOST).map(([label, p]) => [label, p, percent(p)]);
   const {total, known} = verdict.tokens;
@@ -32,6 +41,7 @@ export function summary(verdict) {
     verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
     verdict.calibrated === false ? h("p", {class: "notice"}, "The model's weights are being fitted; the probability is provisional.") : null,
     verdict.truncated ? h("p", {class: "notice"}, "The document is longer than the limit; the rest was left out.") : null,
+    passage(verdict),
     shares("Probability of each label", ["Label", "Probability"], rows),
     h("p", {class: "hint"}, `${plural(total, "token")}, of which the model knows ${known}.${verdict.known === undefined ? "" : ` That it is of any of the labels: ${percent(verdict.known)}.`}`),
   ];

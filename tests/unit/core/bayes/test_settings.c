@@ -98,6 +98,7 @@ START_TEST(the_table_is_complete)
                                         "expert_mixing",
                                         "expert_memory",
                                         "twin",
+                                        "passages",
                                         "evaluation_short",
                                         "evaluation_long",
                                         "max_age",

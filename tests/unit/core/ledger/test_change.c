@@ -372,7 +372,7 @@ START_TEST(impossible_values_are_found)
     } cases[] = {
         {"kind 0", S("\x01\x00\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"format 0", S("\x00\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
-        {"a later format", S("\x04\x01\x01"), NB_VERSION},
+        {"a later format", S("\x05\x01\x01"), NB_VERSION},
         {"a later kind", S("\x01\x0d\x01"), NB_VERSION},
         {"no id", S("\x01\x01\x01\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"unknown flags", S("\x01\x01\x01\x00\x00\x80\x00\x01x\x00"), NB_CORRUPT},
@@ -382,6 +382,9 @@ START_TEST(impossible_values_are_found)
         {"format 2 of another kind", S("\x02\x06\x01\x00\x00\x00\x00\x00\x00\x00"), NB_CORRUPT},
         {"reviewed in format 1", S("\x01\x01\x01\x00\x00\x40\x00\x01x\x00"), NB_CORRUPT},
         {"format 3, not reviewed", S("\x03\x01\x01\x00\x00\x00\x00\x01x\x00"), NB_CORRUPT},
+        {"judged in format 3",
+         S("\x03\x01\x01\x00\x00\xc0\x00\x01x\x00\x01\x02\x03\x04\x05\x06\x07\x08"), NB_CORRUPT},
+        {"format 4, not judged", S("\x04\x01\x01\x00\x00\x00\x00\x01x\x00"), NB_CORRUPT},
         {"reviewed and forgotten", S("\x03\x02\x01\x00\x00\x40\x00\x01x\x00"), NB_CORRUPT},
         {"a label above all", S("\x01\x01\x01\x00\x00\x00\x80\x80\x04\x01x\x00"), NB_CORRUPT},
         {"no new features after all", S("\x01\x03\x01\x00\x00\x04\x00\x00\x00\x00"), NB_CORRUPT},

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A document judged by its passages: who appends innocent text to spam must not change the verdict
+ * on the spam. Every passage of the visible text (core/base/feature.h) is judged like a document of
+ * its own, together with all that stands in every passage: header fields, structure, attributes.
+ * Hidden text belongs to no passage. The features of a passage are those that occur in it first.
+ * For two labels; threads as for the inputs (core/stack/stack.h).
+ *
+ * Every input is a sum over features. So the pass over the counts only notes what each passage adds
+ * (nb_stack_passages_turn), and a passage costs some hundred instructions. Its log-odds are
+ *
+ *     stack (sum over e of trust_e (b_e + sum over g of w_g x_g)) + twin (d + t)
+ *
+ * as those of a document (nb_stack_score), with the number of features n of the passage in the
+ * length normalization. The passage has at least NB_PASSAGE_LEAST features of its own.
+ */
+#ifndef NB_CORE_STACK_PASSAGES_H
+#define NB_CORE_STACK_PASSAGES_H
+
+#include "core/stack/stack_private.h"
+
+enum { NB_PASSAGE_LEAST = 24 };
+
+/* The fields that a passage can have: words, links, capitals, pairs, n-grams. */
+enum { NB_PASSAGE_FIELDS = 5 };
+
+/* What the features of a passage add to the sums of the document. */
+struct nb_stack_passage {
+    double x[NB_PASSAGE_FIELDS][NB_STACK_EXPERTS]; /* of the first label */
+    double gains[NB_PASSAGE_FIELDS];               /* of the twin, for the second label */
+    uint32_t features[NB_PASSAGE_FIELDS];
+};
+
+struct nb_stack_passages {
+    uint32_t end; /* one above the greatest number of a passage that the document has */
+    struct nb_stack_passage list[NB_PASSAGES]; /* by number; 0 is not used */
+};
+
+/* Empties the passages. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_passages_begin(struct nb_stack_inputs *inputs);
+/* The passage with this number, emptied if the document has not had it before. */
+struct nb_stack_passage *nb_stack_passage_at(struct nb_stack_passages *passages, uint32_t number);
+/* Notes the passages from the noted features, where the pass did not. */
+void nb_stack_passages_collect(const struct nb_stack_pass *p, const struct nb_feature *features,
+                               size_t size);
+
+/* What is stored to choose the margins by (nb_stack_margins), for texts and then for mails: the
+ * log-loss without passages, and for each margin of the two grids what it costs besides, which is
+ * below 0 where passages are right. */
+enum nb_passage_place {
+    NB_PASSAGE_LOSS,
+    NB_PASSAGE_FRESH, /* how far the start is forgotten: from 0 to 1 */
+    NB_PASSAGE_COSTS,
+    NB_PASSAGE_MARGINS = 13,
+    NB_PASSAGE_COSTS_AGAINST = NB_PASSAGE_COSTS + NB_PASSAGE_MARGINS,
+    NB_PASSAGE_MARGINS_AGAINST = 11,
+    NB_PASSAGE_PLACES_OF_KIND = NB_PASSAGE_COSTS_AGAINST + NB_PASSAGE_MARGINS_AGAINST
+};
+_Static_assert(2 * NB_PASSAGE_PLACES_OF_KIND <= NB_WEIGHTS_RANGE, "all are in one range");
+
+extern const unsigned char nb_passage_fields[NB_PASSAGE_FIELDS];
+
+#endif

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Innocent text that is added to spam does not hide it: passages are judged one by one (core/stack/passages.h)."""
+import math
+import random
+
+from book import Model
+from harness import equal, holds, near, wait_for
+
+NDJSON = "application/x-ndjson"
+GOOD = """meeting report draft budget plant schedule contract deal volume nomination meter pipeline invoice legal review team office
+calendar lunch question attached spreadsheet forecast pricing storage transport month desk trading agreement counterparty""".split()
+BAD = """prize winner casino pills cheap viagra replica watches discount loan mortgage refinance credit debt click offer free bonus
+unsubscribe guarantee weight enlargement pharmacy prescription lottery million transfer dollars urgent beneficiary""".split()
+COMMON = "the of and to a in is you that it for on with as are this be at have from or by not we your all can more will".split()
+
+
+def words(rnd, own, count):
+    return " ".join(rnd.choice(own) if rnd.random() < 0.6 else rnd.choice(COMMON) for _ in range(count))
+
+
+def text_of(rnd, label, count=120):
+    return f"Subject: {words(rnd, COMMON, 4)}\n{words(rnd, BAD if label == 'spam' else GOOD, count)}\n"
+
+
+def mail_of(rnd, label, body=None):
+    body = body or words(rnd, BAD if label == "spam" else GOOD, 120)
+    return (f"From: a{rnd.randrange(40)}@example.org\r\nTo: me@example.net\r\nSubject: {words(rnd, COMMON, 4)}\r\n"
+            f"Message-ID: <{rnd.random()}@example.org>\r\n\r\n{body}\r\n")
+
+
+def teach(client, path, make, count=400):
+    rnd = random.Random(3)
+    documents = []
+    for _ in range(count):
+        label = rnd.choice(("ham", "spam"))
+        documents.append({**make(rnd, label), "label": label})
+    for at in range(0, count, 50):
+        client.post(path + "/train", {"documents": documents[at:at + 50]}).ok()
+    wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in client.get("/metrics").ok().body, "refits end", 30)
+
+
+def as_text(rnd, label):
+    return {"text": text_of(rnd, label)}
+
+
+def as_mail(rnd, label):
+    return {"mail": mail_of(rnd, label)}
+
+
+def padded(rnd):
+    """A spam with a multiple of innocent text behind it."""
+    return words(rnd, BAD, 90) + "\n" + "\n".join(words(rnd, GOOD, 200) for _ in range(3))
+
+
+def spam(client, path, document):
+    return client.post(path + "/classify", document).ok().json["probabilities"]["spam"]
+
+
+def attacks(seed=7):
+    rnd = random.Random(seed)
+    return [padded(rnd) for _ in range(20)]
+
+
+def check_explanation(api, model, document, body):
+    """The evidence is the decisive passage's, and sums to the log-odds that are told; the passage is shown."""
+    reply = api.post(model.path + "/classify?explain=10000", document).ok().json
+    passage, rows = reply["passage"], reply["explanation"]
+    equal((reply["label"], passage["label"]), ("spam", "spam"))
+    near(sum(row["evidence"] for row in rows), math.log(reply["probability"] / (1 - reply["probability"])), "evidence", 1e-6)
+    equal(rows[-1]["token"], None)
+    holds(passage["whole"] < 0.5 < reply["probability"], passage)
+    holds(passage["text"] in document.get("text", body), passage)
+    equal(passage["to"] - passage["from"], 256)
+    said = {row["token"] for row in rows if row["token"]}
+    shown = set(passage["text"].split()[1:-1])
+    holds(len(said & shown) > 5, (said, shown))
+    holds(not {word for word in said & set(GOOD)} - shown - set(passage["text"].split()), "no word of another passage is named")
+
+
+def holds_attack(api, make, wrap, preset):
+    with Model(api, preset=preset) as model:
+        equal(api.get(model.path).json["settings"]["passages"], True)
+        teach(api, model.path, make)
+        on = [spam(api, model.path, wrap(body)) for body in attacks()]
+        check_explanation(api, model, wrap(attacks()[0]), attacks()[0])
+        model.put(preset=preset, passages=False)
+        off = [spam(api, model.path, wrap(body)) for body in attacks()]
+        holds("passage" not in api.post(model.path + "/classify?explain=5", wrap(attacks()[0])).ok().json, "no passage decides")
+        holds(sum(p > 0.5 for p in off) <= 2, f"without passages the attack works: {off}")
+        holds(sum(p > 0.5 for p in on) >= 18, f"with passages it does not: {on}")
+        clean = [wrap(words(random.Random(n), GOOD, 700)) for n in range(20)]
+        model.put(preset=preset, passages=True)
+        holds(all(spam(api, model.path, ham) < 0.5 for ham in clean), "long ham stays ham")
+        equal([spam(api, model.path, wrap(body)) for body in attacks()], on)
+
+
+def test_texts(api):
+    holds_attack(api, as_text, lambda body: {"text": f"Subject: about you\n{body}\n"}, "text")
+
+
+def test_mails(api):
+    holds_attack(api, as_mail, lambda body: {"mail": mail_of(random.Random(1), "spam", body)}, "mail")
+
+
+def test_text_in_front(api):
+    """Innocent text before the spam hides less of it, too: its passages have the features that are new there."""
+    with Model(api, preset="text") as model:
+        teach(api, model.path, as_text)
+        rnd = random.Random(11)
+        probes = [{"text": f"Subject: about you\n{words(rnd, GOOD, 250)}\n{words(rnd, BAD, 90)}\n{words(rnd, GOOD, 250)}\n"} for _ in range(20)]
+        found = [spam(api, model.path, probe) for probe in probes]
+        holds(sum(p > 0.5 for p in found) >= 11, f"with passages most are found: {found}")
+        model.put(preset="text", passages=False)
+        found = [spam(api, model.path, probe) for probe in probes]
+        holds(sum(p > 0.5 for p in found) <= 2, f"without them the attack works: {found}")
+
+
+def test_after_a_restart_and_elsewhere(api):
+    """The margin is a function of the ledger: the same after a kill, a rebuild, and from a dump."""
+    daemon, other = api.another(keep=True).start(), api.another().start()
+    path = "/v1/models/m"
+    daemon.client.put(path, {"preset": "text"}).ok(201)
+    teach(daemon.client, path, as_text)
+    probes = [{"text": f"Subject: about you\n{body}\n"} for body in attacks()[:6]]
+    want = [spam(daemon.client, path, probe) for probe in probes]
+    dump = daemon.client.get(path + "/export").ok().body
+    daemon.kill()
+    daemon.start()
+    equal([spam(daemon.client, path, probe) for probe in probes], want)
+    other.client.put("/v1/models/there/import", dump, NDJSON).ok(201)
+    for got, there in zip(want, (spam(other.client, "/v1/models/there", probe) for probe in probes)):
+        near(there, got, "from a dump", 1e-3)
+
+
+def test_other_models(api):
+    """With three labels, or without the label spam, passages change nothing."""
+    for labels in (("a", "b"), ("ham", "spam", "news")):
+        with Model(api, preset="text") as model:
+            rnd = random.Random(5)
+            for n in range(90):
+                label = labels[n % len(labels)]
+                own = {"ham": GOOD, "a": GOOD, "news": COMMON}.get(label, BAD)
+                api.post(model.path + "/train", {"text": words(rnd, own, 100), "label": label}).ok()
+            wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in api.get("/metrics").ok().body, "refits end", 30)
+            ask = [api.post(model.path + "/classify", {"text": body}).ok().json["probabilities"] for body in attacks()[:4]]
+            model.put(preset="text", passages=False)
+            equal([api.post(model.path + "/classify", {"text": body}).ok().json["probabilities"] for body in attacks()[:4]], ask)
