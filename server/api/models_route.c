@@ -143,7 +143,7 @@ struct unseen {
 static void add_unseen(struct unseen *u, const char *setting, const char *what, const char *name)
 {
     size_t at = strlen(u->text);
-    if (sizeof u->text - at > 2 * NB_LABEL_WARNING)
+    if (sizeof u->text - at > (size_t)2 * NB_LABEL_WARNING)
         (void)snprintf(u->text + at, sizeof u->text - at,
                        "%s%s names the %s '%.200s', of which the model has no document",
                        at > 0 ? "; " : "", setting, what, name);

@@ -47,6 +47,17 @@ def test_each_role_reaches_as_far_as_it_says(api):
     equal(call("DELETE", "/v1/models/made", **bearer(ALL)).status, 204)
 
 
+def test_a_refusal_has_a_code(api):
+    """A missing token is told from an unknown one, and a token of a role that does not reach is told its role."""
+    daemon = guarded(api)
+    for token, code, said in ((None, "token_missing", "brings none"), ("nobody-has-this-one", "token_unknown", "needs a token that is known"),
+                              (READ, "role_insufficient", "role, classify, does not reach: the request needs train or admin")):
+        refusal = text(daemon, "/v1/models/m/train?label=spam", token).json
+        equal((refusal["code"], said in refusal["detail"]), (code, True), refusal)
+    refusal = daemon.client.call("PUT", "/v1/models/m", {}, **bearer(TEACH)).json
+    holds("role, train, does not reach: the request needs admin" in refusal["detail"], refusal)
+
+
 def test_a_refusal_says_how_to_ask_and_changes_nothing(api):
     daemon = guarded(api)
     reply = text(daemon, "/v1/models/m/train?label=spam", None)
