@@ -113,3 +113,20 @@ export async function the_last_label_is_undone_by_a_key(api) {
   }
   equal((await next()).length, 7, "documents without a label");
 }
+
+// The accuracy is measured meanwhile; what takes longer than .3 seconds shows a sign.
+export async function the_first_document_does_not_wait_for_the_measure(api) {
+  const {tab} = await asked(api);
+  const held = [];
+  await tab.page.setRequestInterception(true);
+  tab.page.on("request", (request) => (request.url().includes("/evaluation") ? held.push(request) : request.continue()));
+  await tab.go("overview");
+  await tab.go("next/sample");
+  await tab.sees(".card h2", "open-");
+  await tab.sees(".card .hint", "Stored ");
+  await tab.page.waitForSelector("#busy:not([hidden])");
+  holds(held.length > 0, "nothing was measured");
+  for (const request of held) await request.continue();
+  await tab.sees("main", "at the beginning");
+  await tab.page.waitForSelector("#busy[hidden]");
+}

@@ -96,3 +96,19 @@ export async function of_many_models_the_learning_are_counted(api) {
   await tab.click('tbody th a');
   await tab.sees("main h1", "Model");
 }
+
+// A figure of few documents, or of one label, says nothing.
+export async function an_accuracy_of_few_documents_is_not_shown(api) {
+  const daemon = await api.daemon();
+  const taught = (model, n, labels) => daemon.call("POST", `v1/models/${model}/train`,
+    {documents: Array.from({length: n}, (_, i) => ({text: `word${i % 7} other${i % 5} ${labels[i % labels.length]}`, label: labels[i % labels.length]}))});
+  await taught("few", 49, ["a", "b"]);
+  await taught("many", 50, ["a", "b"]);
+  await taught("one", 60, ["a"]);
+  const tab = await api.tab(daemon);
+  await tab.go("overview");
+  await tab.sees("tbody", "many");
+  const shown = await tab.page.$$eval("tbody tr", (rows) => Object.fromEntries(rows.map((row) => [row.cells[0].textContent, row.cells[4].textContent])));
+  equal([shown.few, shown.one, / %$/.test(shown.many)], ["-", "-", true], JSON.stringify(shown));
+  equal(await tab.page.$$eval("th", (all) => all.map((one) => one.textContent)).then((all) => all.includes("Accuracy (last 1,000)")), true, "its name");
+}

@@ -247,3 +247,11 @@ export async function a_label_without_documents_is_not_offered(api) {
   await tab.sees(".teach button", "spam");
   holds(!(await tab.text(".teach")).includes("spma"), "Try offers it");
 }
+
+// What the verdict begins with, and how often a word occurs, have the names of what they are.
+export async function figures_are_named_for_what_they_are(api) {
+  const {tab} = await tried(api, "free prize free");
+  await tab.sees(".bars", "Before any word");
+  const columns = await tab.page.$$eval("details th", (all) => all.map((one) => one.textContent));
+  holds(columns.includes("Occurrences") && columns.includes("Times"), columns.join(", "));
+}

@@ -8,7 +8,7 @@ const KINDS = {subject: "Subject", received: "Received", url: "Links", hidden: "
 
 // The kind of a feature, by the beginning of its name (tokenizer/README.md); `fields`: the names of the model's fields.
 export function kindOf(token, fields = []) {
-  if (token === null) return "What most documents are";
+  if (token === null) return "Before any word";
   const named = fields.find((name) => token === name || token.startsWith(`${name}=`) || token.startsWith(`${name}:`));
   if (named) return `Field ${named}`;
   const prefix = /^([a-z][a-z0-9-]*):./s.exec(token)?.[1];

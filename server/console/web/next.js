@@ -4,7 +4,7 @@
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
-import {percent, plural} from "./format.js";
+import {moment, percent, plural} from "./format.js";
 import {choose, judgesWithout, labelList, labelsOf} from "./models.js";
 import {gain} from "./next_gain.js";
 import {address} from "./router.js";
@@ -49,6 +49,7 @@ class Labelling {
     this.labels = this.keysOf(one);
     const teach = (label, i) => h("button", {type: "button", onclick: () => this.teach(label)}, h("kbd", null, KEYS[i]), ` ${label}`);
     put(this.card, h("h2", null, one.subject || one.message_id || one.id), h("p", {class: "words"}, one.words || "(its words are not kept)"),
+      h("p", {class: "hint"}, `${one.remembered ? "Asked about" : "Stored"} ${moment(Date.parse(one.time))}.`),
       h("p", {class: "hint"}, `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`),
       h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " Skip"), this.undoButton()));
     if (this.known.length > KEYS.length) this.card.append(this.others());
