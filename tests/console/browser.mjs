@@ -8,7 +8,7 @@ import puppeteer from "puppeteer-core";
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 // Not `isMobile`: the browser would load the page again, and show something else.
 export const PHONE = {width: 390, height: 844, deviceScaleFactor: 1};
-export const DESK = {width: 1200, height: 860, deviceScaleFactor: 1};
+export const DESK = {width: 1280, height: 860, deviceScaleFactor: 1};
 const FORMS = [["light", DESK], ["dark", DESK], ["light", PHONE], ["dark", PHONE]];
 
 export const launch = () => puppeteer.launch({executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true,
@@ -133,7 +133,7 @@ export class Tab {
 
   async picture(name) {
     await mkdir(this.folder, {recursive: true});
-    await this.page.screenshot({path: join(this.folder, `${name}.webp`), type: "webp", quality: 60, fullPage: false});
+    await this.page.screenshot({path: join(this.folder, `${name}.webp`), type: "webp", quality: 50, fullPage: false});
   }
 
   async close() {
