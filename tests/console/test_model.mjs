@@ -2,7 +2,7 @@
 import {mkdtemp, rm, writeFile} from "node:fs/promises";
 import {tmpdir} from "node:os";
 import {dirname, join} from "node:path";
-import {equal, holds} from "./browser.mjs";
+import {equal, holds, PHONE} from "./browser.mjs";
 
 async function opened(api, part, options) {
   const daemon = await api.daemon();
@@ -264,4 +264,14 @@ export async function values_of_a_label_are_drawn(api) {
   await tab.sees("main", "amount (number): 3 documents, 0 without it; mean 20, standard deviation 8.16.");
   const found = await tab.page.$$eval("table", (all) => [...all.at(-1).rows].map((row) => [...row.cells].slice(0, 3).map((cell) => cell.innerText)));
   equal(found, [["Value", "Count", "P(value | label)"], ["DE", "2", "0.6"], ["FR", "1", "0.4"]], "values");
+}
+
+export async function on_a_phone_the_actions_are_in_sight(api) {
+  const {tab} = await opened(api, "labels", {device: PHONE});
+  for (const part of ["labels", "sources"]) {
+    await tab.go(`model/sample/${part}`);
+    await tab.page.waitForSelector("tbody button");
+    const buttons = await tab.page.$$eval("tbody button", (all) => all.map((one) => one.getBoundingClientRect()).map(({right, height}) => ({right, height})));
+    holds(buttons.length > 0 && buttons.every(({right, height}) => right <= PHONE.width && height <= 40), `${part}: ${JSON.stringify(buttons)}`);
+  }
 }

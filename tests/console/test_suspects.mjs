@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import {equal} from "./browser.mjs";
+import {equal, holds, PHONE} from "./browser.mjs";
 
 const WORDS = {spam: "buy cheap pills offer money winner prize click", ham: "meeting report agenda minutes project budget noon friday"};
 
 // A model with two wrong labels.
-async function asked(api) {
+async function asked(api, options) {
   const daemon = await api.daemon();
   const documents = [];
   for (let i = 0; i < 40; i++) {
@@ -13,7 +13,7 @@ async function asked(api) {
     documents.push({id: `mail-${i}`, label, source: i < 2 ? "careless" : "careful", text: words.map((_, k) => words[(i * 3 + k * (1 + (i % 3))) % words.length]).join(" ")});
   }
   await daemon.call("POST", "v1/models/mail/train", {documents});
-  const tab = await api.tab(daemon);
+  const tab = await api.tab(daemon, options);
   await tab.go("suspects/mail");
   await tab.sees("main", "Of 40 documents another label wins for 2");
   return {daemon, tab, label: async (id) => (await daemon.call("GET", `v1/models/mail/documents/${id}`)).label};
@@ -37,4 +37,11 @@ export async function one_key_keeps_and_one_corrects(api) {
   await tab.page.keyboard.press("u");
   await tab.sees("tbody tr:first-child", "kept");
   equal(await label(first), before[0], "taken back");
+}
+
+export async function on_a_phone_the_answers_are_in_sight(api) {
+  const {tab} = await asked(api, {device: PHONE});
+  const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));
+  equal(ends.length, 4, "answers");
+  holds(Math.max(...ends) <= PHONE.width - 16, `answers end at ${ends}`);
 }

@@ -43,13 +43,13 @@ export function put(element, ...children) {
 // A table. Columns: {name, number: right-aligned, wide: may break}; rows: lists of texts or elements, the first one
 // names its row.
 export function table(caption, columns, rows) {
-  const cell = (value, i) =>
-    h(i === 0 ? "th" : "td", {scope: i === 0 ? "row" : null, class: columns[i].number ? "number" : null}, value);
+  const kind = ({number, aside}) => [number ? "number" : null, aside ? "aside" : null].filter(Boolean).join(" ") || null;
+  const cell = (value, i) => h(i === 0 ? "th" : "td", {scope: i === 0 ? "row" : null, class: kind(columns[i])}, value);
   return h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": caption},
     h("table", null,
       h("caption", null, caption),
       h("thead", null, h("tr", null, columns.map((column) =>
-        h("th", {scope: "col", class: column.number ? "number" : null}, column.name)))),
+        h("th", {scope: "col", class: kind(column)}, column.name)))),
       h("tbody", null, rows.map((row) => h("tr", null, row.map(cell))))));
 }
 

@@ -79,7 +79,7 @@ function rowsOf(labels, buttons) {
   const shown = h("div"), left = h("p", {class: "hint", role: "status"});
   const draw = (part) => {
     const found = labels.filter(([label]) => label.includes(part));
-    put(shown, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true}, {name: "Actions"}],
+    put(shown, table("Labels", [{name: "Label"}, {name: "Documents", number: true}, {name: "Words", number: true, aside: true}, {name: "Actions"}],
       found.slice(0, ROWS).map(([label, {documents, tokens}]) => [label, count(documents), count(tokens), buttons(label, documents)])));
     left.textContent = found.length > ROWS ? `And ${plural(found.length - ROWS, "label")} with fewer documents.` : "";
   };

@@ -3,7 +3,7 @@
 
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
-import {count, number, percent, plural} from "./format.js";
+import {count, moment, number, percent, plural} from "./format.js";
 import {question} from "./model_labels.js";
 import {waiting} from "./model_quarantine.js";
 
@@ -27,16 +27,14 @@ async function sourcesOf(name) {
   return {rows: [...rows.values()].sort((a, b) => b.documents - a.documents), hasMore: Boolean(next)};
 }
 
-const day = (time) => new Date(time).toLocaleString([], {dateStyle: "medium", timeStyle: "short"});
-
 async function teachers(place, name, look) {
   const {rows, hasMore} = await sourcesOf(name);
   const shown = rows.slice(0, ROWS);
-  const button = (row) => h("button", {type: "button", onclick: () => look({source: row.source}), "aria-label": `Take back what ${row.source || "no source"} taught`},
+  const button = (row) => h("button", {type: "button", class: "quiet", onclick: () => look({source: row.source}), "aria-label": `Take back what ${row.source || "no source"} taught`},
     "Take back");
   put(place, rows.length === 0 ? h("p", null, "This model has learned nothing yet.") :
-    table("Sources", [{name: "Source"}, {name: "Documents", number: true}, {name: "First"}, {name: "Last"}, {name: "Undo"}],
-      shown.map((row) => [row.source || "(none)", count(row.documents), day(row.first), day(row.last), button(row)])),
+    table("Sources", [{name: "Source"}, {name: "Documents", number: true}, {name: "First", aside: true}, {name: "Last"}, {name: "Undo"}],
+      shown.map((row) => [row.source || "(none)", count(row.documents), moment(row.first), moment(row.last), button(row)])),
   rows.length > ROWS ? h("p", {class: "hint"}, `And ${plural(rows.length - ROWS, "source")} with fewer documents.`) : null,
   hasMore ? h("p", {class: "hint"}, "These are the sources of the first million documents.") : null);
 }

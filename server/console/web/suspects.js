@@ -21,14 +21,14 @@ class Row {
     this.draw();
   }
 
-  badge(label, probability) {
-    return h("span", {class: `badge ${toneOf(this.list.labels, label)}`, title: percent(probability)}, h("bdi", null, label), " ", brief(probability));
+  badge(label, probability, isAside = false) {
+    return h("span", {class: `badge ${toneOf(this.list.labels, label)}`, title: percent(probability)}, h("bdi", null, label), h("span", {class: isAside ? "aside" : null}, " ", brief(probability)));
   }
 
   draw() {
     const {row} = this;
     const button = (text, label) => h("button", {type: "button", class: "quiet", "aria-label": `${text}: ${row.id}`, onclick: () => this.give(label)}, text);
-    put(this.label, this.given === undefined ? this.badge(row.label, row.label_probability) : h("strong", {class: "badge plain"}, this.given));
+    put(this.label, this.given === undefined ? this.badge(row.label, row.label_probability, true) : h("strong", {class: "badge plain"}, this.given));
     put(this.answers, h("span", {class: "buttons"}, this.given === undefined ? [button("Keep", row.label), button("Correct", row.suggested)] : this.given === row.label ? "kept" : ["corrected ", button("Undo", row.label)]));
   }
 
