@@ -31,17 +31,30 @@ enum nb_field nb_field_find(struct nb_string name)
     return (enum nb_field)field;
 }
 
+/* The hash of a text of more than two blocks, of which the last two may overlap. */
+static __attribute__((noinline)) uint64_t hash_longer(const struct nb_key *key, const char *text,
+                                                      size_t length)
+{
+    uint64_t open = 0;
+    for (size_t i = 0; i < length; i += NB_FEATURE_BLOCK) {
+        const char *at = text + (length - i < NB_FEATURE_BLOCK ? length - NB_FEATURE_BLOCK : i);
+        open = nb_feature_open(open + nb_feature_load(at), nb_feature_load(at + 8) * 5);
+    }
+    return nb_feature_finish(nb_key_hash(key, text, length), open);
+}
+
 uint64_t nb_feature_hash_long(const struct nb_key *key, const char *text, size_t length)
 {
     const struct nb_key_words *words = &key->words;
     const char *last = text + length - NB_FEATURE_BLOCK;
     if (length > (size_t)NB_FEATURE_BLOCK * 2)
-        return nb_key_hash(key, text, length);
-    uint64_t folded = nb_feature_fold(nb_feature_load(text) ^ words->at[4],
-                                      nb_feature_load(text + 8) ^ words->at[5]) ^
-                      nb_feature_fold(nb_feature_load(last) ^ words->at[6],
-                                      nb_feature_load(last + 8) ^ words->at[7]);
-    return nb_feature_finish(words, folded, length);
+        return hash_longer(key, text, length);
+    uint64_t a = nb_feature_load(text), b = nb_feature_load(text + 8);
+    uint64_t c = nb_feature_load(last), d = nb_feature_load(last + 8);
+    uint64_t folded = nb_feature_fold(a ^ words->at[2], b ^ words->at[3]) ^
+                      nb_feature_fold(c ^ words->at[4], d ^ words->at[5]);
+    return nb_feature_finish(folded + ((uint64_t)length << NB_FEATURE_OPEN_BITS),
+                             nb_feature_open(a + b, (c + d) * 5));
 }
 
 static uint64_t hash_of(const struct nb_key *key, const char *text, size_t length)

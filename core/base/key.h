@@ -22,7 +22,7 @@
 
 enum {
     NB_KEY_BYTES = 32,        /* bytes of a key in the store and in a dump */
-    NB_KEY_WORDS = 10,        /* 64-bit numbers for the hashes of features (feature.h) */
+    NB_KEY_WORDS = 8,         /* 64-bit numbers for the hashes of features (feature.h) */
     NB_CONTENT_ID_LENGTH = 32 /* hexadecimal digits of an id that follows from content: 128 bits */
 };
 

@@ -36,7 +36,7 @@ enum {
     NB_OPERATION_FORMAT = 4,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream. */
-    NB_APPLY_VERSION = 4,
+    NB_APPLY_VERSION = 5,
 };
 
 enum {

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
+#include "core/base/feature.h"
 #include "core/base/system.h"
 
 /* Room above MOST_OLD_KEPT, for the changes of a large group, is freed. */
@@ -199,6 +200,7 @@ bool nb_weights_is_zero(const struct nb_weights *w, uint32_t range)
 /* Room above SLOTS_MOST_OLD_KEPT, for the changes of a large group, is freed. */
 enum { SLOTS_MOST_OLD_KEPT = 4096, NOTED_BITS = 64 };
 
+_Static_assert((int)NB_SLOTS_MOST_BITS <= (int)NB_FEATURE_OPEN_BITS, "no slot depends on a key");
 _Static_assert(1 << NB_SLOTS_LEAST_BITS >= NOTED_BITS, "whole words of noted slots");
 
 const float nb_slots_none = 0;

@@ -97,7 +97,8 @@ bool nb_weights_is_zero(const struct nb_weights *w, uint32_t range);
 /* ---- tables of slots ---------------------------------------------------------------------------
  *
  * A hash table of learned numbers for features: a power of two of slots, each with a value and the
- * sum of its squared gradients, as floats. Features whose ids end in the same bits share a slot.
+ * sum of its squared gradients, as floats. Features whose ids end in the same bits share a slot;
+ * these bits are the same under every key (core/base/feature.h).
  *
  * The table doubles by copying slot i to i and i + size, so that every feature finds its old value.
  * Until the next commit it keeps the old value of each changed slot, so that the time of a rollback

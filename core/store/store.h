@@ -46,7 +46,7 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 8 };
+enum { NB_STORE_FORMAT = 9 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {

@@ -53,6 +53,20 @@ def test_switch(api):
         equal(settled(api, model.path), on)
 
 
+def test_the_key_changes_no_verdict(api):
+    """Each store hashes features under a key of its own; which of them share a weight of the twin does not depend on it."""
+    said = []
+    for _ in range(2):
+        client = api.another().start().client
+        client.put("/v1/models/m", {"decision": "stacked"}).ok(201)
+        rows = [{"text": text, "label": label, "id": id} for text, label, id in documents(8, 900, 4000)]
+        client.post("/v1/models/m/train", {"documents": rows}).ok()
+        texts = [text for text, _, _ in documents(9, 50, 4000)]
+        said.append(settled(client, "/v1/models/m", texts))
+    for one, other in zip(*said):
+        near(one, other)
+
+
 def test_explanation_adds_up(api):
     with Model(api, decision="stacked") as model:
         teach(api, model.path)

