@@ -291,36 +291,65 @@ static void put_both(const struct nb_model *model, const struct nb_rows *rows, u
     nb_known_put(&seen[1], NULL, x[1]);
 }
 
-/* Sets the inputs of one example from its inputs to the stack. */
-static int put_example(struct nb_known_teacher *t, const struct nb_live *live,
-                       const struct nb_stack_inputs *inputs, const struct nb_rows *rows,
-                       struct example *e, double x[])
+/* Sets the inputs of one example from its scores. `inputs`: those to the stack; NULL: the scores
+ * are set, and by the book. */
+static int put_example(const struct nb_live *live, const struct nb_stack_inputs *inputs,
+                       struct nb_scores *scores, const struct nb_rows *rows, struct example *e,
+                       double x[])
 {
-    struct nb_scores *scores = &t->scores;
     struct nb_known_seen seen;
-    int rc = nb_stack_score(live->published->weights, inputs, scores);
+    int rc = inputs == NULL ? 0 : nb_stack_score(live->published->weights, inputs, scores);
     if (rc != 0)
         return rc;
     for (unsigned i = 0; i < e->outs; i++) {
         e->out[i] = i == 0 ? e->label : scores->labels[scores->best];
         drop_label(scores, e->out[i]);
     }
-    (void)nb_scores_moderate_by(scores, live->counts, e->outs == 0 ? e->label : NB_LABELS_NONE);
+    if (inputs != NULL)
+        (void)nb_scores_moderate_by(scores, live->counts, e->outs == 0 ? e->label : NB_LABELS_NONE);
     see_rows(live->counts, rows, e, scores->labels[scores->best], &seen);
     nb_known_put(&seen, scores, x);
     return 0;
 }
 
 /* How many labels the next unknown example leaves out: spread evenly by the golden ratio. */
-static unsigned labels_out(const struct nb_weights *numbers, uint32_t labels)
+static unsigned labels_out(const struct nb_weights *numbers, size_t labels)
 {
     double turn = nb_weights_at(numbers, TAUGHT) * 0.6180339887498949;
     double pairs = fmin(pairs_most, ((double)labels - 2) / pair_labels);
     return labels > 3 && turn - floor(turn) < pairs ? 2 : 1;
 }
 
+bool nb_known_uses_scores(const struct nb_settings *settings, size_t labels)
+{
+    return labels > 2 &&
+           (settings->decision == NB_DECISION_STACKED || !nb_settings_walk_vocabulary(settings));
+}
+
+/* Sets the inputs of both examples. */
+static int put_scored(struct nb_known_teacher *t, const struct nb_live *live,
+                      const struct nb_stack_inputs *inputs, struct nb_scores *book,
+                      const struct nb_rows *rows, uint32_t label, double x[2][NB_KNOWN_INPUTS])
+{
+    struct nb_stack_weights *weights = live->published->weights;
+    struct nb_scores *scores = inputs != NULL ? &t->scores : book;
+    size_t labels = inputs != NULL ? inputs->size : book->size;
+    struct example known = {.label = label};
+    struct example unknown = {.label = label,
+                              .outs = labels_out(nb_stack_weights_known(weights), labels)};
+    int rc = put_example(live, inputs, scores, rows, &known, x[0]);
+    if (rc == 0 && inputs != NULL) {
+        nb_stack_inputs_twin(&t->inputs, weights, false);
+        rc = nb_stack_inputs_without_label(live->published->stack, live->counts, rows->counts,
+                                           rows->size, label, &t->inputs);
+        inputs = &t->inputs;
+    }
+    return rc != 0 ? rc : put_example(live, inputs, scores, rows, &unknown, x[1]);
+}
+
 int nb_known_teach(struct nb_known_teacher *t, struct nb_live *live,
-                   const struct nb_stack_inputs *inputs, const struct nb_rows *rows, uint32_t label)
+                   const struct nb_stack_inputs *inputs, struct nb_scores *book,
+                   const struct nb_rows *rows, uint32_t label)
 {
     struct nb_stack_weights *weights = live->published->weights;
     struct nb_weights *numbers = nb_stack_weights_known(weights);
@@ -330,19 +359,10 @@ int nb_known_teach(struct nb_known_teacher *t, struct nb_live *live,
     int rc = 0;
     if (of_label == 0 || !nb_order_teaches(of_label - 1) || of_label == documents)
         return 0;
-    if (inputs != NULL && inputs->size > 2) {
-        struct example known = {.label = label};
-        struct example unknown = {.label = label, .outs = labels_out(numbers, inputs->size)};
-        nb_stack_inputs_twin(&t->inputs, weights, false);
-        rc = nb_stack_inputs_without_label(live->published->stack, live->counts, rows->counts,
-                                           rows->size, label, &t->inputs);
-        if (rc == 0)
-            rc = put_example(t, live, inputs, rows, &known, x[0]);
-        if (rc == 0)
-            rc = put_example(t, live, &t->inputs, rows, &unknown, x[1]);
-    } else {
+    if (inputs != NULL ? inputs->size > 2 : book != NULL)
+        rc = put_scored(t, live, inputs, book, rows, label, x);
+    else
         put_both(live->counts, rows, label, x);
-    }
     if (rc != 0)
         return rc;
     nb_stack_weights_lock(weights);

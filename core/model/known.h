@@ -7,7 +7,7 @@
  *     known = 1 / (1 + exp(-sum of w_i x_i - ln 4))
  *
  *     x  1; the shares of the document's words and n-grams that no document of the labels has, and
- *        ln(1 + number of known features). With more than two labels of a stacked model also: the
+ *        ln(1 + number of known features). With more than two labels also: the
  *        winner's log-odds against all others, how far its score lies above the mean of the scores,
  *        their standard deviation, and the shares of words and n-grams that the winner's documents
  *        do not have. Else the share of pairs that no document has.
@@ -89,11 +89,14 @@ bool nb_known_wants(const struct nb_live *live);
 /* Whether the documents of a refit's sample should teach: the regression has learned few. */
 bool nb_known_is_young(const struct nb_live *live);
 /* Teaches a counted document, once as it is and once without its label. `inputs`: its leave-one-out
- * inputs; NULL: the model is by the book. Does nothing unless two other documents have the label.
- * Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
+ * inputs to the stack; NULL: the model is by the book. `book`: then the scores that it had before
+ * it was counted, which are changed; NULL: scores are not used. Does nothing unless two other
+ * documents have the label. Returns 0, NB_CORRUPT or NB_NO_MEMORY. */
 int nb_known_teach(struct nb_known_teacher *teacher, struct nb_live *live,
-                   const struct nb_stack_inputs *inputs, const struct nb_rows *rows,
-                   uint32_t label);
+                   const struct nb_stack_inputs *inputs, struct nb_scores *book,
+                   const struct nb_rows *rows, uint32_t label);
+/* Whether the regression of a model of so many labels uses their scores. Any thread. */
+bool nb_known_uses_scores(const struct nb_settings *settings, size_t labels);
 /* Forgets everything, for a refit that must leave no trace of forgotten documents. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_known_reset(struct nb_live *live);

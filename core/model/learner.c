@@ -24,6 +24,7 @@ struct nb_learner {
     size_t room, rows_room;
     double not_taught; /* 1 - weight of the last document that was learned */
     bool ready;        /* `inputs` belong to the document that is learned next */
+    bool has_book;     /* `scores` are by the book, and of that document */
     uint32_t before;   /* label under which the weights had learned it; NB_STACK_NO_LABEL: none */
     bool is_restored;  /* the change ends here: the weights are as before the one it takes back */
     struct nb_drawn drawn;
@@ -195,7 +196,7 @@ static int keep_score(struct nb_learner *l, const struct nb_published *published
                       const struct nb_feature *features, size_t size, uint32_t label,
                       uint64_t judged, struct nb_buffer *record)
 {
-    l->ready = false;
+    nb_learner_reset(l);
     l->scores.size = 0;
     if (!nb_published_is_stacked(published) && nb_settings_walk_vocabulary(&published->settings))
         return 0; /* too slow to do for every document that is learned */
@@ -204,6 +205,7 @@ static int keep_score(struct nb_learner *l, const struct nb_published *published
         l->scores.size = 0; /* the first document: nothing is learned yet */
     else if (rc != 0)
         return rc;
+    l->has_book = rc == 0 && !nb_published_is_stacked(published);
     return nb_stored_score_keep(&l->scores, label, record);
 }
 
@@ -223,7 +225,7 @@ int nb_learner_score_features(struct nb_learner *l, const struct nb_published *p
 
 void nb_learner_reset(struct nb_learner *l)
 {
-    l->ready = false;
+    l->ready = l->has_book = false;
 }
 
 /* ---- the document of a change ---------------------------------------------------------------- */
@@ -271,7 +273,7 @@ static int step(struct nb_learner *l, struct nb_live *live, const struct nb_less
     l->not_taught = 1 - weight;
     int rc = has || !teaches ? 0 : inputs_of(l, live, live->published->weights, lesson, &has);
     if (rc == 0 && has && nb_known_wants(live))
-        rc = nb_known_teach(&l->reader->known, live, &l->inputs, lesson->rows, lesson->label);
+        rc = nb_known_teach(&l->reader->known, live, &l->inputs, NULL, lesson->rows, lesson->label);
     if (rc == 0 && has && teaches)
         rc = nb_drawn_teach(live, live->published->weights, &l->inputs, lesson->rows, lesson->label,
                             weight);
@@ -482,15 +484,24 @@ static int learn_margins(struct nb_live *live, const struct nb_lesson *lesson)
                                                         nb_string_equals(name, "spam"));
 }
 
+/* By the book only a new document teaches what is known: its scores are those without it. */
+static int teach_known(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
+{
+    bool uses = nb_known_uses_scores(&live->published->settings,
+                                     nb_model_labels_with_documents(live->counts));
+    if (!nb_known_wants(live) || (uses && (!l->has_book || l->scores.size < 3)))
+        return 0;
+    return nb_known_teach(&l->reader->known, live, NULL, uses ? &l->scores : NULL, lesson->rows,
+                          lesson->label);
+}
+
 int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     if (!nb_published_is_stacked(live->published)) {
         nb_refit_drop(live);
         int code = nb_order_forget(order);
-        bool tells = code == 0 && lesson->rows != NULL && nb_known_wants(live);
-        return tells ? nb_known_teach(&l->reader->known, live, NULL, lesson->rows, lesson->label)
-                     : code;
+        return code == 0 && lesson->rows != NULL ? teach_known(l, live, lesson) : code;
     }
     bool learns = lesson->rows != NULL && !l->is_restored;
     int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);

@@ -298,7 +298,7 @@ static int add_readings(struct nb_refit_reader *reader, struct nb_live *live, ui
         if (rc == 0 && found)
             rc = nb_stack_fit_add(live->fit, &drawn->inputs, label);
         if (rc == 0 && teaches)
-            rc = nb_known_teach(&reader->known, live, &drawn->inputs, &drawn->rows, label);
+            rc = nb_known_teach(&reader->known, live, &drawn->inputs, NULL, &drawn->rows, label);
         *units += (1u + teaches) * refit_cost(live, drawn, found);
     }
     nb_stack_fit_return(live->fit, reader->size - i);

@@ -209,7 +209,7 @@ static const struct nb_weights *regression(const struct nb_verdict_private *p)
 static void tell_known(struct nb_verdict *verdict)
 {
     struct nb_verdict_private *p = verdict->private_;
-    bool has_scores = verdict->size > 2 && verdict->stacked;
+    bool has_scores = nb_known_uses_scores(&p->published->settings, verdict->size);
     const struct nb_weights *numbers = regression(p);
     const struct nb_scores *scores = verdict->stacked && !p->is_prior ? &p->stacked : &p->scores;
     uint32_t winner = p->scores.labels[scores->best];

@@ -230,6 +230,7 @@ def assert_state_is_of_the_ledger(api, settings):
     daemon = api.another().start()
     client = daemon.client
     filled(client, M, settings)
+    client.post(M + "/train", {"text": DESK["size"][1], "label": "refund"}).ok()
     client.post(M + "/untrain", {"text": DESK["size"][0]}).ok()
     before = [asked(client, M, t)["known"] for t in texts]
     client.put("/v1/models/copy/import", exported(client, M.rsplit("/", 1)[1]), NDJSON).ok(201)
