@@ -73,7 +73,7 @@ static void fill_bag(struct nb_feature *bag, uint32_t features)
     for (size_t i = 0; i < BAG; i++) {
         double rank = exp(random_unit() * log(features));
         uint64_t number = i < UNSEEN ? features + (uint64_t)(random_unit() * 1e9) : (uint64_t)rank;
-        bag[i] = (struct nb_feature){feature_id(number), 1 + (i % 4 == 0)};
+        bag[i] = (struct nb_feature){feature_id(number), 1 + (i % 4 == 0), 0};
     }
 }
 

@@ -99,7 +99,7 @@ static size_t fill_bag(struct nb_feature *bag, bool ngrams)
             double rows = (double)field_rows(f);
             double number = random_unit() < 0.15 ? rows * (1 + random_unit() * 1e3)
                                                  : exp(random_unit() * log(rows));
-            bag[size++] = (struct nb_feature){feature_id(f, (uint64_t)number), 1};
+            bag[size++] = (struct nb_feature){feature_id(f, (uint64_t)number), 1, 0};
         }
     }
     return size;
@@ -197,7 +197,7 @@ static size_t text_bag(struct nb_feature *bag, uint32_t label, bool zipf)
             while (i < size && bag[i].id != id)
                 i++;
             if (i == size)
-                bag[size++] = (struct nb_feature){id, 1};
+                bag[size++] = (struct nb_feature){id, 1, 0};
         }
     }
     return size;

@@ -69,7 +69,7 @@ static inline size_t read_bag(char **rest, struct nb_feature *bag)
         char *end;
         uint64_t id = item_id(item, &end);
         require(*end == ':', "WORD:COUNT expected");
-        bag[size++] = (struct nb_feature){id, (uint32_t)strtoul(end + 1, NULL, 10)};
+        bag[size++] = (struct nb_feature){id, (uint32_t)strtoul(end + 1, NULL, 10), 0};
     }
     return size;
 }

@@ -116,7 +116,7 @@ static size_t bag_of(const uint32_t *counts, struct nb_feature *bag)
     size_t size = 0;
     for (uint32_t w = 0; w < WORDS; w++)
         if (counts[w] != 0)
-            bag[size++] = (struct nb_feature){word_id(w), counts[w]};
+            bag[size++] = (struct nb_feature){word_id(w), counts[w], 0};
     return size;
 }
 
@@ -359,7 +359,7 @@ START_TEST(worked_example)
     struct nb_scores scores;
     nb_scores_init(&scores);
     ck_assert_int_eq(nb_scorer_new(&set, &scorer), 0);
-    struct nb_feature bag[] = {{word_id(0), 1}, {word_id(2), 2}, {word_id(58), 1}};
+    struct nb_feature bag[] = {{word_id(0), 1, 0}, {word_id(2), 2, 0}, {word_id(58), 1, 0}};
     ck_assert_int_eq(nb_score(scorer, s.model, bag, 3, &scores, NULL), 0);
     ck_assert_uint_eq(scores.size, 2);
     ck_assert_uint_eq(scores.labels[0], 1);
@@ -445,7 +445,7 @@ START_TEST(nothing_learned_is_a_conflict)
     ck_assert_int_eq(error.code, NB_CONFLICT);
     uint32_t empty[WORDS] = {0};
     small_apply(&s, 0, empty, 1); /* a document without a word */
-    struct nb_feature bag = {word_id(1), 3};
+    struct nb_feature bag = {word_id(1), 3, 0};
     ck_assert_int_eq(nb_score(scorer, s.model, &bag, 1, &scores, &error), 0);
     ck_assert_uint_eq(scores.size, 1);
     ck_assert(scores.log_scores[0] == 0.0 && scores.probabilities[0] == 1.0);
@@ -465,7 +465,7 @@ START_TEST(ties_go_to_the_first_by_name)
     uint32_t counts[WORDS] = {[0] = 2, [4] = 1};
     for (uint32_t v = 0; v < 4; v++)
         small_apply(&s, v, counts, 1);
-    struct nb_feature bag[] = {{word_id(0), 1}, {word_id(4), 7}};
+    struct nb_feature bag[] = {{word_id(0), 1, 0}, {word_id(4), 7, 0}};
     for (int event = 0; event < EVENTS; event++) {
         struct nb_settings set;
         nb_settings_init(&set, NB_PRESET_TEXT);
@@ -534,7 +534,7 @@ START_TEST(extreme_counts_stay_finite)
         struct nb_scores scores;
         nb_scores_init(&scores);
         ck_assert_int_eq(nb_scorer_new(&set, &scorer), 0);
-        struct nb_feature bag[] = {{word_id(0), UINT32_MAX}, {word_id(1), UINT32_MAX}};
+        struct nb_feature bag[] = {{word_id(0), UINT32_MAX, 0}, {word_id(1), UINT32_MAX, 0}};
         ck_assert_int_eq(nb_score(scorer, s.model, bag, 2, &scores, NULL), 0);
         for (size_t i = 0; i < 2; i++) {
             ck_assert(isfinite(scores.log_scores[i]));
@@ -571,7 +571,7 @@ static void *read_on(void *user)
         struct nb_feature bag[40];
         for (uint64_t i = 0; i < 40; i++) {
             state = state * UINT64_C(6364136223846793005) + 1;
-            bag[i] = (struct nb_feature){nb_feature_id(NB_FIELD_BODY, (state >> 40) * 77), 1};
+            bag[i] = (struct nb_feature){nb_feature_id(NB_FIELD_BODY, (state >> 40) * 77), 1, 0};
         }
         nb_model_read_lock(shared->model);
         int rc = nb_score(shared->scorers[state >> 62], shared->model, bag, 40, &scores, NULL);

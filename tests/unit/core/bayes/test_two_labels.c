@@ -87,7 +87,7 @@ static size_t random_bag(struct nb_feature *bag, uint32_t values)
     uint32_t share = 1 + random_below(4);
     for (uint32_t w = 0; w < WORDS; w++)
         if (random_below(share) == 0)
-            bag[size++] = (struct nb_feature){word_id(w, values), counts[random_below(6)]};
+            bag[size++] = (struct nb_feature){word_id(w, values), counts[random_below(6)], 0};
     return size;
 }
 

@@ -94,7 +94,7 @@ START_TEST(many_look_ups_equal_single_ones)
         uint32_t rows[300];
         for (size_t i = 0; i < size; i++) {
             uint32_t word = random_below(10000);
-            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1};
+            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1, 0};
         }
         nb_model_find_all(m, features, size, rows);
         for (size_t i = 0; i < size; i++)
@@ -977,7 +977,7 @@ START_TEST(cells_are_read_where_rows_are_found)
         for (size_t size = 0; size <= MOST; size += size < 140 ? 1 : 65) {
             for (size_t i = 0; i < size; i++) {
                 uint32_t w = random_below(WORDS * 5 / 4);
-                features[i] = (struct nb_feature){word_id(word_field(w), w), 1};
+                features[i] = (struct nb_feature){word_id(word_field(w), w), 1, 0};
             }
             nb_model_find_cells(m, features, size, rows, read);
             nb_model_read_cells(m, rows, size, again);
@@ -990,7 +990,7 @@ START_TEST(cells_are_read_where_rows_are_found)
         nb_model_free(&m);
     }
     struct nb_model *empty = nb_model_new();
-    features[0] = (struct nb_feature){word_id(0, 1), 1};
+    features[0] = (struct nb_feature){word_id(0, 1), 1, 0};
     nb_model_find_cells(empty, features, 1, rows, read);
     ck_assert_uint_eq(rows[0], NB_NO_ROW);
     ck_assert_uint_eq(read[0], 0);
@@ -1048,7 +1048,7 @@ START_TEST(unused_rows_are_told)
         bool unused[SIZE];
         for (size_t i = 0; i < size; i++) {
             uint32_t word = random_below(2 * ROWS);
-            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1};
+            features[i] = (struct nb_feature){word_id(word % NB_FIELDS, word), 1, 0};
         }
         nb_model_find_use(m, features, size, rows, unused);
         for (size_t i = 0; i < size; i++) {

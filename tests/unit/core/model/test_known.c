@@ -105,9 +105,9 @@ END_TEST
 START_TEST(shares_are_of_each_kind)
 {
     const struct nb_feature features[] = {
-        {nb_feature_id(NB_FIELD_BODY, 1), 1},  {nb_feature_id(NB_FIELD_SUBJECT, 2), 3},
-        {nb_feature_id(NB_FIELD_PAIR, 3), 1},  {nb_feature_id(NB_FIELD_NGRAM, 4), 1},
-        {nb_feature_id(NB_FIELD_NGRAM, 5), 2},
+        {nb_feature_id(NB_FIELD_BODY, 1), 1, 0},  {nb_feature_id(NB_FIELD_SUBJECT, 2), 3, 0},
+        {nb_feature_id(NB_FIELD_PAIR, 3), 1, 0},  {nb_feature_id(NB_FIELD_NGRAM, 4), 1, 0},
+        {nb_feature_id(NB_FIELD_NGRAM, 5), 2, 0},
     };
     const uint64_t cells[] = {7, 0, 0, 7, 7};
     struct nb_known_seen seen;

@@ -149,7 +149,7 @@ static void score(struct pair *p, const struct nb_settings *settings, const stru
     struct nb_feature bag[BAG];
     const struct nb_blend_source source = {.counts = m, .weights = weights, .strength = 1};
     for (size_t i = 0; i < d->size; i++)
-        bag[i] = (struct nb_feature){id_of(d->words[i]), d->counts[i]};
+        bag[i] = (struct nb_feature){id_of(d->words[i]), d->counts[i], 0};
     ck_assert_int_eq(nb_blend_begin(&p->blend, settings, &source, 1, besides), 0);
     ck_assert_int_eq(nb_blend_score(&p->blend, bag, d->size, &p->book, &p->stacked), 0);
 }
@@ -185,7 +185,7 @@ static struct nb_stack_weights *weights_of(const struct nb_model *m, const struc
     for (uint32_t i = 0; i < OWN; i++) {
         struct nb_feature bag[BAG];
         for (size_t k = 0; k < c->own[i].size; k++)
-            bag[k] = (struct nb_feature){id_of(c->own[i].words[k]), c->own[i].counts[k]};
+            bag[k] = (struct nb_feature){id_of(c->own[i].words[k]), c->own[i].counts[k], 0};
         ck_assert_int_eq(nb_stack_inputs(stack, m, bag, c->own[i].size, &inputs, NULL), 0);
         ck_assert_int_eq(nb_stack_learn(weights, &inputs, i % LABELS, 1), 0);
     }

@@ -60,7 +60,7 @@ static void make_document(struct fixture *f, struct document *d, uint32_t label)
         if (nb_random_below(&f->random, one_of) != 0)
             continue;
         d->rows[d->size] = (struct nb_row_count){w, 1 + (uint32_t)nb_random_below(&f->random, 4)};
-        d->bag[d->size] = (struct nb_feature){word_id(w), d->rows[d->size].count};
+        d->bag[d->size] = (struct nb_feature){word_id(w), d->rows[d->size].count, 0};
         d->size++;
     }
 }

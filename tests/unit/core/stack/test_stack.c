@@ -79,7 +79,7 @@ static size_t random_bag(struct nb_feature *bag, uint32_t bias)
         uint32_t w = random_below(2) == 0 ? random_below(WORDS) : random_below(WORDS / 6) * 6;
         w = random_below(3) == 0 && w + bias < WORDS ? w + bias : w;
         if (!seen[w])
-            bag[size++] = (struct nb_feature){word_id(w), 1 + random_below(5)};
+            bag[size++] = (struct nb_feature){word_id(w), 1 + random_below(5), 0};
         seen[w] = true;
     }
     return size;
@@ -602,9 +602,9 @@ START_TEST(learning_weighs_fields_and_calibrates)
         f.size = 0;
         for (uint32_t k = 0; k < 4; k++) { /* body words: nine in ten are the label's own */
             uint32_t side = random_below(10) != 0 ? label : 1 - label;
-            f.bag[f.size++] = (struct nb_feature){word_id(11 * (2 * k + side)), 1};
+            f.bag[f.size++] = (struct nb_feature){word_id(11 * (2 * k + side)), 1, 0};
         }
-        f.bag[f.size++] = (struct nb_feature){word_id(3 + 11 * random_below(8)), 1}; /* noise */
+        f.bag[f.size++] = (struct nb_feature){word_id(3 + 11 * random_below(8)), 1, 0}; /* noise */
         if (i >= 4) {
             fixture_score(&f);
             uint32_t place = f.inputs.labels[0] == label ? 0 : 1;
@@ -1021,7 +1021,7 @@ START_TEST(extreme_counts_stay_finite)
     for (uint32_t w = 0; w < 20; w++) {
         struct nb_cell cell = {w % 2, UINT32_MAX, UINT32_MAX};
         ck_assert_int_eq(nb_model_set_cells(f.s.model, w, &cell, 1), 0);
-        f.bag[f.size++] = (struct nb_feature){word_id(w - w % 2), UINT32_MAX};
+        f.bag[f.size++] = (struct nb_feature){word_id(w - w % 2), UINT32_MAX, 0};
     }
     nb_model_add_documents(f.s.model, 0, UINT32_MAX);
     nb_model_add_documents(f.s.model, 1, UINT32_MAX);

@@ -62,7 +62,7 @@ static void make_document(struct fixture *f, struct document *d)
         if (nb_random_below(&f->random, tells ? 2 : w < 20 ? 3 : 12) != 0)
             continue;
         d->rows[d->size] = (struct nb_row_count){w, 1 + (uint32_t)nb_random_below(&f->random, 3)};
-        d->bag[d->size] = (struct nb_feature){word_id(w), d->rows[d->size].count};
+        d->bag[d->size] = (struct nb_feature){word_id(w), d->rows[d->size].count, 0};
         d->size++;
     }
 }
@@ -387,7 +387,7 @@ START_TEST(against_all_others_it_counts_too)
         double with = 0, without = 0;
         make_document(&f, &d);
         if (i % 2 == 0 && d.size < SIZE_MOST)
-            d.bag[d.size++] = (struct nb_feature){VALUE, 1};
+            d.bag[d.size++] = (struct nb_feature){VALUE, 1, 0};
         score(&f, &d);
         for (int twin = 0; twin < 2; twin++) {
             f.weights->settings.twin = twin;

@@ -506,7 +506,7 @@ START_TEST(readings_are_as_described)
                                  .truncated = true,
                                  .explanation = rows,
                                  .explanation_count = 2};
-    struct nb_feature features[] = {{1, 2}};
+    struct nb_feature features[] = {{1, 2, 0}};
     struct nb_string texts[] = {{"free", 4}};
     struct nb_bag bag = {.features = features, .texts = texts, .size = 1, .truncated = true};
     struct nb_buffer out = {0};

@@ -312,9 +312,9 @@ static struct nb_string bag_texts[] = {{BYTES("free")}, {BYTES("FREE")}, {BYTES(
 
 static struct nb_bag some_bag(void)
 {
-    bag_features[0] = (struct nb_feature){nb_feature_id(NB_FIELD_BODY, 1), 2};
-    bag_features[1] = (struct nb_feature){nb_feature_id(NB_FIELD_CASE, 2), 1};
-    bag_features[2] = (struct nb_feature){nb_feature_id(NB_FIELD_SUBJECT, 3), UINT32_MAX};
+    bag_features[0] = (struct nb_feature){nb_feature_id(NB_FIELD_BODY, 1), 2, 0};
+    bag_features[1] = (struct nb_feature){nb_feature_id(NB_FIELD_CASE, 2), 1, 0};
+    bag_features[2] = (struct nb_feature){nb_feature_id(NB_FIELD_SUBJECT, 3), UINT32_MAX, 0};
     return (struct nb_bag){.features = bag_features, .texts = bag_texts, .size = 3};
 }
 
