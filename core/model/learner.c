@@ -341,6 +341,22 @@ static int restore(struct nb_live *live)
     return rc;
 }
 
+/* By the book the weights have only what `known` follows from. It is restored if the document was
+ * the last one, else it stays. */
+static int take_back_known(struct nb_stack_weights *weights, const struct nb_lesson *lesson)
+{
+    uint32_t before;
+    int rc = 0;
+    if (lesson->taken != NB_STACK_NO_LABEL &&
+        nb_stack_lesson_is_of(weights, lesson->document, &before))
+        rc = nb_stack_lesson_take_back(weights);
+    if (rc == 0 && lesson->taken == NB_STACK_NO_LABEL)
+        nb_stack_lesson_begin(weights, lesson->document, NB_STACK_NO_LABEL, lesson->is_replay);
+    else
+        nb_stack_lesson_forget(weights);
+    return rc;
+}
+
 int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_stack_weights *weights = live->published->weights;
@@ -350,10 +366,12 @@ int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struc
     int rc = 0;
     l->is_restored = false;
     l->before = before;
-    if (!nb_published_is_stacked(live->published) || lesson->is_aged) {
+    if (lesson->is_aged) {
         nb_stack_lesson_forget(weights);
         return 0;
     }
+    if (!nb_published_is_stacked(live->published))
+        return take_back_known(weights, lesson);
     if (before != NB_STACK_NO_LABEL && nb_stack_lesson_is_of(weights, lesson->document, &of_last)) {
         rc = restore(live);
         before = of_last;

@@ -344,7 +344,8 @@ def test_a_rebuild_says_when_weights_are_learned_anew(api):
             daemon.client.post(f"/v1/models/{name}/untrain", {"id": row["id"]}).ok()
     stacks = stacks_of(daemon.client)
     daemon.stop()
-    for table, is_anew in (("rows", False), ("labels", False), ("weights", True), ("state", True)):
+    # The damaged page of weights is that of one model, and the page of states has those of both.
+    for table, models in (("rows", []), ("labels", []), ("weights", ["stack"]), ("state", ["plain", "stack"])):
         data = shutil.copytree(daemon.data, os.path.join(api.new_folder(), "data"))
         place = next(p for p in places_of(os.path.join(data, "data.mdb")) if (p.kind, p.table) == ("structure", table) and p.length > 8)
         flip(data, place)
@@ -352,9 +353,9 @@ def test_a_rebuild_says_when_weights_are_learned_anew(api):
         status, out, err = api.tool("--rebuild", "--data", data)
         equal(status, 1, f"--rebuild with damaged {table}: {out}{err}")
         told = [line for line in out.splitlines() if "learned anew" in line]
-        holds(len(told) == is_anew and (not told or "model 'stack'" in told[0]), f"damaged {table}: {out}{err}")
+        equal(sorted(line.split("'")[1] for line in told), models, f"damaged {table}: {out}{err}")
         other = api.another(data=data, config=CONFIG).start()
-        equal(stacks_of(other.client) == stacks, not is_anew, f"the weights are as before after damaged {table}")
+        equal(stacks_of(other.client) == stacks, not models, f"the weights are as before after damaged {table}")
         other.stop()
 
 

@@ -409,8 +409,8 @@ static int keep_weights(struct rebuilding *r, struct nb_error *error)
         made->checkpoint.totals.dropped = old.totals.dropped;
     } else if (r->replayed.has_weights || nb_published_is_stacked(made->published)) {
         nb_differ(r->d,
-                  "model '%s': the weights of its stack do not read back, and are learned anew "
-                  "from the documents that the ledger has",
+                  "model '%s': its weights do not read back, and are learned anew from the "
+                  "documents that the ledger has",
                   made->name);
     }
     return 0;
