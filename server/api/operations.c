@@ -136,8 +136,8 @@ static int write_budgets(const struct nb_server *server, struct nb_buffer *out)
     };
     int rc = 0;
     for (size_t i = 0; i < NB_BUDGETS && rc == 0; i++)
-        rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help,
-                              (double)atomic_load(&server->budgets[i].used));
+        rc = nb_metrics_one(out, gauges[i].name, gauges[i].help,
+                            (double)atomic_load(&server->budgets[i].used));
     return rc;
 }
 

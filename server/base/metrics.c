@@ -445,9 +445,11 @@ int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statisti
     return page.code;
 }
 
-int nb_metrics_gauge(struct nb_buffer *out, const char *name, const char *help, double value)
+int nb_metrics_one(struct nb_buffer *out, const char *name, const char *help, double value)
 {
     struct page page = {out, 0};
-    print_one(&page, name, "gauge", help, value);
+    const char *end = strrchr(name, '_');
+    bool is_counter = end != NULL && strcmp(end, "_total") == 0;
+    print_one(&page, name, is_counter ? "counter" : "gauge", help, value);
     return page.code;
 }

@@ -71,7 +71,8 @@ void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason);
 int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statistics *engine,
                      struct nb_buffer *out);
 
-/* Appends one gauge; `name` lacks the common prefix "bayesd_". Returns as nb_metrics_write. */
-int nb_metrics_gauge(struct nb_buffer *out, const char *name, const char *help, double value);
+/* Appends one gauge, or a counter if its name ends in "_total"; `name` lacks the common prefix
+ * "bayesd_". Returns as nb_metrics_write. */
+int nb_metrics_one(struct nb_buffer *out, const char *name, const char *help, double value);
 
 #endif

@@ -192,7 +192,7 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
     };
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof gauges / sizeof *gauges; i++)
-        rc = nb_metrics_gauge(out, gauges[i].name, gauges[i].help, gauges[i].value);
+        rc = nb_metrics_one(out, gauges[i].name, gauges[i].help, gauges[i].value);
     if (rc == 0)
         rc = write_members(nodes, false, out);
     return rc == 0 ? write_members(nodes, true, out) : rc;
