@@ -6,11 +6,11 @@
 
 #include "core/base/feature.h"
 #include "core/base/string.h"
-#include "tokenizer/mail/mail.h"
-#include "tokenizer/mail/mail_decode.h"
-#include "tokenizer/mail/mail_values.h"
-#include "tokenizer/text/text.h"
-#include "tokenizer/text/token.h"
+#include "tokenizer/mail.h"
+#include "tokenizer/mail_decode.h"
+#include "tokenizer/mail_values.h"
+#include "tokenizer/text.h"
+#include "tokenizer/token.h"
 
 static int count_id(struct nb_tokenizing *t, uint64_t id, const char *text, size_t length)
 {

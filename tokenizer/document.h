@@ -11,9 +11,8 @@
 
 #include "core/base/attribute.h"
 #include "core/base/error.h"
-#include "tokenizer/bag/bag.h"
-#include "tokenizer/bag/tokenizing.h"
-#include "tokenizer/mail/mail_values.h"
+#include "tokenizer/bag.h"
+#include "tokenizer/mail_values.h"
 
 enum nb_document_kind {
     NB_DOCUMENT_TEXT = 0, /* UTF-8; each invalid byte is read as windows-1252 */

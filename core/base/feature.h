@@ -21,7 +21,7 @@ enum { NB_TOKENIZER_VERSION = 4 };
 enum {
     NB_TOKENIZER_OLDEST = 3,    /* models of an older version are refused */
     NB_TOKENIZER_IDENTITIES = 4 /* from this version on, the id of a mail is derived from its
-                                   identity (tokenizer/mail/mail_identity.h) */
+                                   identity (tokenizer/mail_identity.h) */
 };
 
 /* The part of a document in which a feature was seen: scores are weighted by field. The numbers are

@@ -59,7 +59,7 @@ void nb_key_content_id(const struct nb_key *key, unsigned char kind, const void 
                        size_t length, char id[NB_CONTENT_ID_LENGTH + 1]);
 
 /* Writes the id that older programs gave a mail. core/writer/submit.c uses it to find mails of
- * older stores; new ids derive from the identity of a mail (tokenizer/mail/mail_identity.h).
+ * older stores; new ids derive from the identity of a mail (tokenizer/mail_identity.h).
  * - A separator line "From ...", which an mbox puts in front (RFC 4155), is left out.
  * - Line ends are hashed as LF: a Maildir has LF, SMTP and IMAP have CRLF (RFC 5321, RFC 9051).
  * - All line ends at the end count as one: mboxes and transports add some.

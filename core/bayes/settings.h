@@ -82,7 +82,7 @@ struct nb_settings {
     uint64_t history_days;      /* days to keep a verdict */
     bool history_subject;       /* keep the Subject of a mail with its verdict */
     int new_fields;             /* enum nb_new_fields: what to do with fields not in `attributes` */
-    char *mail_server;          /* owned; tokenizer/mail/mail_values.h. NULL: none */
+    char *mail_server;          /* owned; tokenizer/mail_values.h. NULL: none */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed by the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
 };

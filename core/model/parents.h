@@ -14,7 +14,7 @@
 #include "core/model/live/live.h"
 #include "core/model/live/state.h"
 #include "core/stack/blend.h"
-#include "tokenizer/bag/bag.h"
+#include "tokenizer/bag.h"
 
 struct nb_engine;
 

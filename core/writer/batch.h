@@ -15,7 +15,7 @@
 #include "core/base/string.h"
 #include "core/model/apply.h"
 #include "core/model/live/state.h"
-#include "tokenizer/bag/bag.h"
+#include "tokenizer/bag.h"
 
 struct nb_batch;
 

@@ -13,7 +13,7 @@
 #include "core/ledger/features_coding.h"
 #include "core/model/live/state.h"
 #include "core/store/store.h"
-#include "tokenizer/bag/bag.h"
+#include "tokenizer/bag.h"
 
 /* ---- the history ----------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit_features.h"
-#include "tokenizer/mail/mail_identity.h"
+#include "tokenizer/mail_identity.h"
 
 const char *nb_status_name(enum nb_status status)
 {

@@ -12,9 +12,9 @@
 #include "server/http/server.h"
 #include "server/http/wait.h"
 #include "server/json/json_values.h"
-#include "tokenizer/charset/decode.h"
-#include "tokenizer/mail/mail_charset.h"
-#include "tokenizer/mail/mail_file.h"
+#include "tokenizer/decode.h"
+#include "tokenizer/mail_charset.h"
+#include "tokenizer/mail_file.h"
 
 static enum nb_verb verb_of(const struct nb_document_source *s)
 {
@@ -467,6 +467,7 @@ void nb_document_source_close(struct nb_document_source *source)
     nb_buffer_deinit(&source->text);
     nb_buffer_deinit(&source->lines);
     nb_buffer_deinit(&source->file);
-    nb_mail_attached_deinit(&source->attached);
+    if (source->is_attached)
+        nb_mail_attached_deinit(&source->attached);
     nb_buffer_deinit(&source->label);
 }

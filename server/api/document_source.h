@@ -15,8 +15,8 @@
 #include "core/base/error.h"
 #include "server/json/document_json.h"
 #include "server/json/json_table.h"
-#include "tokenizer/mail/mail_attached.h"
-#include "tokenizer/mail/mail_file.h"
+#include "tokenizer/mail_attached.h"
+#include "tokenizer/mail_file.h"
 
 struct nb_ndjson_line;
 struct nb_request;
@@ -37,7 +37,7 @@ struct nb_document_source {
     struct nb_json_table table;
     struct nb_buffer label; /* the label of the query, if normalizing changes it */
     struct nb_buffer text;  /* a text after charset conversion, or one mail of an mbox */
-    struct nb_buffer lines; /* a mail with converted lines (tokenizer/mail/mail_file.h) */
+    struct nb_buffer lines; /* a mail with converted lines (tokenizer/mail_file.h) */
     struct nb_buffer file;  /* an mbox after the same conversion */
     size_t taken;           /* documents read so far */
     bool is_attached;       /* the documents are the mails attached to the mails of the body */

@@ -23,7 +23,7 @@
 #include "server/http/server.h"
 #include "server/http/wait.h"
 #include "server/mail/filter_options.h"
-#include "tokenizer/mail/mime.h"
+#include "tokenizer/mime.h"
 
 /* The state of one request. */
 struct handling {

@@ -11,9 +11,9 @@
 #include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
-#include "tokenizer/charset/charset.h"
-#include "tokenizer/mail/mail_charset.h"
-#include "tokenizer/mail/mime.h"
+#include "tokenizer/charset.h"
+#include "tokenizer/mail_charset.h"
+#include "tokenizer/mime.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

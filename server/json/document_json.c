@@ -13,7 +13,7 @@
 #include "server/json/emit.h"
 #include "server/json/json_values.h"
 #include "server/json/scan.h"
-#include "tokenizer/mail/mail_file.h"
+#include "tokenizer/mail_file.h"
 
 /* The most JSON values that a text may have: for each document, and in addition to them. The
  * additional number is above jansson's limit of depth, so that a text that is nested too deep gets

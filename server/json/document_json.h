@@ -44,7 +44,7 @@ struct nb_json_document {
     const char *warning;          /* a warning from reading its bytes; NULL: there is none */
     struct nb_json_values values; /* private: owned; the values of `document` */
     struct nb_buffer decoded;     /* private: owned bytes of decoded strings */
-    struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail/mail_file.h) */
+    struct nb_buffer lines;       /* private: owned; of a mail (tokenizer/mail_file.h) */
     struct nb_buffer label_room;  /* private: owned; the label, if it had to be changed */
     struct json_t *json;          /* private: reference on the parsed value, or NULL */
 };

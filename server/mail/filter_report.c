@@ -10,7 +10,7 @@
 #include "core/base/string.h"
 #include "server/json/emit.h"
 #include "server/mail/filter_options.h"
-#include "tokenizer/mail/mime.h"
+#include "tokenizer/mime.h"
 
 /* Takes a line that begins with `prefix`, in any case, off the beginning of the text. */
 static bool takes(struct nb_string *text, const char *prefix)

@@ -17,7 +17,7 @@
 #include "server/http/wait.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_report.h"
-#include "tokenizer/mail/mail_attached.h"
+#include "tokenizer/mail_attached.h"
 
 /* Returns the recipient if there is exactly one. */
 static struct nb_string only_recipient(const struct nb_request *request, const char *field)

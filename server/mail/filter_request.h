@@ -29,7 +29,7 @@ int nb_filter_judge(struct nb_request *request, double required, double threshol
                     struct nb_error *error);
 
 /* With the header field "Attached: yes" the mail is a forward: the mails that are attached to it
- * (tokenizer/mail/mail_attached.h) are learned, each as a document of its own; NB_INVALID if there
+ * (tokenizer/mail_attached.h) are learned, each as a document of its own; NB_INVALID if there
  * are none. The functions below then concern all these mails together.
  *
  * Hands a mail to the user's model, which learns it under `label`, or forgets it when `label` is

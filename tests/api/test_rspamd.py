@@ -78,7 +78,7 @@ def test_haraka(api):
 
 def test_a_mail_without_a_header_is_a_body(api):
     """Behind a mail server a mail that begins with an empty line is read as it is: what follows is the
-    body. In a file it is a mail that was saved badly (tokenizer/mail/mail_file.h)."""
+    body. In a file it is a mail that was saved badly (tokenizer/mail_file.h)."""
     daemon = daemon_of(api)
     for before in (b"\n", b"+OK 9 octets\n", b" "):
         of_file = daemon.client.post(f"{rspamd.MAIL}/classify", before + spam(), "message/rfc822").ok().json

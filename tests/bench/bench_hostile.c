@@ -20,7 +20,7 @@
 
 #include "core/base/array.h"
 #include "core/base/buffer.h"
-#include "tokenizer/charset/charset.h"
+#include "tokenizer/charset.h"
 #include "tokenizer/document.h"
 
 enum { CRAFTED = 1 << 20, CHARSET_BYTES = 1 << 14, LEAST = 1 << 14, WORST = 10, MOST = 16 << 20 };

@@ -13,7 +13,7 @@
 
 #include "core/base/buffer.h"
 #include "tokenizer/document.h"
-#include "tokenizer/text/text.h"
+#include "tokenizer/text.h"
 
 enum { DOCUMENTS = 1000, DOCUMENT_BYTES = 3000, VOCABULARY = 30000, SECONDS = 2 };
 

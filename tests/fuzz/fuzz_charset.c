@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
-#include "tokenizer/charset/charset.h"
+#include "tokenizer/charset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

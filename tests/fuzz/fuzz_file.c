@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tokenizer/mail/mail_file.h"
+#include "tokenizer/mail_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,8 @@
  */
 #include <stdint.h>
 
-#include "tokenizer/formats/rtf.h"
-#include "tokenizer/formats/text_formats.h"
-#include "tokenizer/mail/transfer_encoding.h"
+#include "tokenizer/text_formats.h"
+#include "tokenizer/transfer_encoding.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

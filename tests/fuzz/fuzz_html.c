@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-#include "tokenizer/html/html_text.h"
+#include "tokenizer/html_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include "core/base/feature.h"
 #include "tokenizer/document.h"
-#include "tokenizer/mail/mail_attached.h"
+#include "tokenizer/mail_attached.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-#include "tokenizer/mail/mail_file.h"
+#include "tokenizer/mail_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

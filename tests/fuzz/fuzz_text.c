@@ -5,7 +5,7 @@
  */
 #include "core/base/feature.h"
 #include "tokenizer/document.h"
-#include "tokenizer/text/text.h"
+#include "tokenizer/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

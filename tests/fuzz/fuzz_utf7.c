@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "tokenizer/charset/charset.h"
+#include "tokenizer/charset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "tokenizer/document.h"
-#include "tokenizer/mail/mail_charset.h"
+#include "tokenizer/mail_charset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

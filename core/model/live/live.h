@@ -24,7 +24,7 @@
 #include "core/counts/model.h"
 #include "core/ledger/record.h"
 #include "core/stack/stack_fit.h"
-#include "tokenizer/bag/tokenizing.h"
+#include "tokenizer/bag.h"
 
 struct nb_current_entries;
 struct nb_drift;

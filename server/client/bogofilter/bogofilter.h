@@ -19,7 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/key.h"
 #include "core/counts/model.h"
-#include "tokenizer/bag/bag.h"
+#include "tokenizer/bag.h"
 
 enum nb_bogofilter_label { NB_BOGOFILTER_HAM, NB_BOGOFILTER_SPAM, NB_BOGOFILTER_LABELS };
 

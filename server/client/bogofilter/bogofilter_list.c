@@ -9,9 +9,9 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
-#include "tokenizer/bag/bag.h"
-#include "tokenizer/mail/mail_header.h"
-#include "tokenizer/text/text.h"
+#include "tokenizer/bag.h"
+#include "tokenizer/mail_header.h"
+#include "tokenizer/text.h"
 
 static const struct {
     const char *name, *text;

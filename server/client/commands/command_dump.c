@@ -16,7 +16,7 @@
 #include "server/client/bogofilter/bogofilter.h"
 #include "server/client/commands/commands.h"
 #include "server/http/call/path.h"
-#include "tokenizer/text/text.h"
+#include "tokenizer/text.h"
 
 enum { LINE_MOST = 256 * 1024 * 1024 };
 

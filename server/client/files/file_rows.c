@@ -6,7 +6,7 @@
 #include "core/base/buffer.h"
 #include "core/base/string.h"
 #include "server/client/files/files.h"
-#include "tokenizer/charset/charset.h"
+#include "tokenizer/charset.h"
 
 /* Spreadsheets write it before the header. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"

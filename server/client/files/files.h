@@ -13,7 +13,7 @@
 #include "core/base/buffer.h"
 #include "core/base/string.h"
 #include "server/client/base/flags.h"
-#include "tokenizer/charset/charset.h"
+#include "tokenizer/charset.h"
 
 struct json_t;
 

@@ -9,7 +9,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "tokenizer/charset/decode.h"
+#include "tokenizer/decode.h"
 
 struct nb_input {
     int file;               /* descriptor */

@@ -8,8 +8,8 @@
 
 #include "core/base/string.h"
 #include "server/client/files/reading.h"
-#include "tokenizer/charset/decode.h"
-#include "tokenizer/mail/mail_file.h"
+#include "tokenizer/decode.h"
+#include "tokenizer/mail_file.h"
 
 bool nb_looks_like_mail(const char *bytes, size_t length)
 {

@@ -14,7 +14,7 @@
 /* Tells mails from other texts, and texts from binary data. Pure functions; any thread. */
 /* Returns whether the bytes begin like a mail: with header fields, of which two are well known,
  * such as From and Date. Other bytes that mail files begin with may come first
- * (tokenizer/mail/mail_file.h). */
+ * (tokenizer/mail_file.h). */
 bool nb_looks_like_mail(const char *bytes, size_t length);
 
 /* Returns whether the bytes are not text in a character set that extends ASCII: more than one byte

@@ -15,7 +15,7 @@ async function* pieces(file) {
   for (let at = 0; at < file.size; at += PIECE) yield new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer());
 }
 
-// The encoding of a text or a table, by the rules of the daemon (tokenizer/charset/decode.h): its byte order mark,
+// The encoding of a text or a table, by the rules of the daemon (tokenizer/decode.h): its byte order mark,
 // UTF-8 where all of it is that, else windows-1252.
 export async function encodingOfText(file) {
   const marked = encodingOf(new Uint8Array(await file.slice(0, 2).arrayBuffer()));
@@ -82,7 +82,7 @@ const FROM = [70, 114, 111, 109, 32]; // "From "
 const isFrom = (bytes, at) => FROM.every((byte, i) => bytes[at + i] === byte);
 
 // Where a mail of an mbox begins in these bytes, from `from` on: "From " behind an empty line; -1: nowhere. The rules
-// are those of the daemon (tokenizer/mail/mail_file.h).
+// are those of the daemon (tokenizer/mail_file.h).
 function nextMail(bytes, from) {
   for (let i = bytes.indexOf(10, from); i >= 0; i = bytes.indexOf(10, i + 1)) {
     const isBlank = bytes[i - 1] === 10 || (bytes[i - 1] === 13 && bytes[i - 2] === 10);
@@ -91,7 +91,7 @@ function nextMail(bytes, from) {
   return -1;
 }
 
-// A file in pieces of lines that end with LF or CR LF, as the daemon reads the files of mails (tokenizer/mail/mail_file.h):
+// A file in pieces of lines that end with LF or CR LF, as the daemon reads the files of mails (tokenizer/mail_file.h):
 // without a byte order mark, UTF-16 as UTF-8, and CR as LF if the beginning has no LF.
 async function* linePieces(file) {
   const begin = new Uint8Array(await file.slice(0, BEGIN).arrayBuffer()), encoding = encodingOf(begin);

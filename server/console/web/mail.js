@@ -84,7 +84,7 @@ function textsOf(part, depth, out) {
 }
 
 // What may stand before the header of a mail in a file: blanks, an mbox's line, what servers and their clients say. The
-// daemon searches for the header itself, and takes a line of anything as well (tokenizer/mail/mail_file.c).
+// daemon searches for the header itself, and takes a line of anything as well (tokenizer/mail_file.c).
 const BEFORE = /^(?:[\s\uFEFF]*|>?From .*|[2-5]\d\d(?:[ -].*)?|\+OK.*|(?:EHLO|HELO|LHLO|RETR|TOP) .*|(?:MAIL FROM|RCPT TO):.*|DATA|\.)\r?$/i;
 
 // The text from its header on; as it is when none follows such lines.

@@ -11,7 +11,7 @@
 #include "core/base/feature.h"
 #include "server/client/bogofilter/bogofilter.h"
 #include "server/client/commands/command_dump.h"
-#include "tokenizer/text/text.h"
+#include "tokenizer/text.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
