@@ -467,7 +467,8 @@ int nb_replay_entry(struct nb_replay *replay, const struct nb_entry *entry, stru
         rc = nb_apply(r->live, &entry->change, &r->delta, &how, NULL, error);
     /* A model by the book has weights once its documents have taught what is known. */
     if (rc == 0 && how.learner != NULL)
-        r->has_weights |= nb_weights_places(nb_stack_weights_known(r->live->published->weights)) > 0;
+        r->has_weights |=
+            nb_weights_places(nb_stack_weights_known(r->live->published->weights)) > 0;
     return rc;
 }
 
