@@ -9,11 +9,11 @@
 #include "core/archive/repair/repair.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
+#include "server/base/time.h"
 #include "server/configure.h"
 #include "server/http/server.h"
 #include "server/http/tokens.h"
 #include "server/join.h"
-#include "server/json/time.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
 

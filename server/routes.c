@@ -2,9 +2,9 @@
 #include "server/routes.h"
 
 #include "server/api/handlers.h"
+#include "server/base/document_json.h"
 #include "server/console/console_page.h"
 #include "server/http/http_answer.h"
-#include "server/json/document_json.h"
 #include "server/mail/filter.h"
 #include "server/mail/rspamd.h"
 #include "server/nodes/nodes.h"

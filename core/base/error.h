@@ -41,7 +41,7 @@ struct nb_error {
     /* One sentence without a final full stop, which says what is wrong and how to correct it. */
     char text[NB_ERROR_TEXT];
     const char *name; /* a constant: what is at fault more exactly than `code` says, for programs
-                         (server/json/problem.h lists the names); NULL: `code` is all */
+                         (server/base/problem.h lists the names); NULL: `code` is all */
     char param[64];   /* the parameter or member at fault, cut if it is longer; "": none */
 };
 

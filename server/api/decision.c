@@ -12,12 +12,12 @@
 #include "core/model/verdict.h"
 #include "server/api/evaluations.h"
 #include "server/api/handlers.h"
+#include "server/base/evaluation_json.h"
+#include "server/base/json_values.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
-#include "server/json/evaluation_json.h"
-#include "server/json/json_values.h"
 
 /* Reads ?scores: the scores that an evaluation, or a threshold from one, uses; by default those
  * before learning. Returns 0 or NB_INVALID. */

@@ -13,8 +13,8 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "server/json/document_json.h"
-#include "server/json/json_table.h"
+#include "server/base/document_json.h"
+#include "server/base/json_table.h"
 #include "tokenizer/mail_attached.h"
 #include "tokenizer/mail_file.h"
 

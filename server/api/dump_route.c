@@ -9,16 +9,14 @@
 #include "core/archive/dump/import.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
+#include "server/base/dump_json.h"
 #include "server/base/log.h"
 #include "server/base/ndjson.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/model/dump_read.h"
-#include "server/model/dump_write.h"
 
 /* ---- export ---------------------------------------------------------------------------------- */
 

@@ -5,12 +5,12 @@
 
 #include "config/config.h"
 #include "core/jobs/generate/generate.h"
+#include "server/base/emit.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/emit.h"
 
 /* Defaults of query parameters. */
 enum { LENGTH_DEFAULT = 50, LIMIT_DEFAULT = 50 };

@@ -8,15 +8,14 @@
 #include "config/config.h"
 #include "core/jobs/history/history_listing.h"
 #include "server/api/results.h"
+#include "server/base/emit.h"
+#include "server/base/json_values.h"
+#include "server/base/time.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
-#include "server/http/request_verdict.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/emit.h"
-#include "server/json/json_values.h"
-#include "server/json/time.h"
 
 static void emit_optional(struct nb_emitter *e, const char *key, struct nb_string value)
 {

@@ -10,14 +10,13 @@
 #include "core/base/label.h"
 #include "core/engine/engine.h"
 #include "core/jobs/merge/merge.h"
+#include "server/base/model_json.h"
+#include "server/base/settings_json.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/model/model_json.h"
-#include "server/model/settings_json.h"
 
 /* Tokens that GET .../vocabulary lists without `limit`. */
 enum { LIMIT_DEFAULT = 50 };

@@ -8,12 +8,12 @@
 #include "core/networks/network/inference.h"
 #include "server/api/network_json.h"
 #include "server/api/networks.h"
+#include "server/base/emit.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/emit.h"
 
 /* Most products of one question, as a multiple of the numbers that may be in memory at a time: some
  * seconds of work. */

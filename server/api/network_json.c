@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "server/json/json_values.h"
+#include "server/base/json_values.h"
 
 /* ---- reading a network ----------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads networks and questions about them from JSON, and writes networks and what was learned as
- * JSON. Pure functions; any thread. Reading is as strict as server/json/json_values.h; errors name
+ * JSON. Pure functions; any thread. Reading is as strict as server/base/json_values.h; errors name
  * the node and the row.
  */
 #ifndef NB_SERVER_API_NETWORK_JSON_H
@@ -11,7 +11,7 @@
 #include "core/networks/network/graph.h"
 #include "core/networks/network/inference.h"
 #include "core/networks/network/network_learn.h"
-#include "server/json/emit.h"
+#include "server/base/emit.h"
 
 struct json_t;
 

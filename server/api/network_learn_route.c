@@ -11,13 +11,12 @@
 #include "server/api/network_json.h"
 #include "server/api/network_rows.h"
 #include "server/api/networks.h"
+#include "server/base/json_values.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/json_values.h"
 
 /* The options of a request to learn a network. */
 struct nb_learn_options {

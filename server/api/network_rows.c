@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/string.h"
-#include "server/json/json_table.h"
-#include "server/json/json_values.h"
+#include "server/base/json_table.h"
+#include "server/base/json_values.h"
 
 /* Most values of one JSON text: jansson takes a hundred bytes for each. Larger tables come as
  * NDJSON or CSV. */

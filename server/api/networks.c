@@ -8,13 +8,12 @@
 #include "server/api/draw.h"
 #include "server/api/handlers.h"
 #include "server/api/network_json.h"
+#include "server/base/emit.h"
+#include "server/base/time.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
-#include "server/json/emit.h"
-#include "server/json/time.h"
 
 /* Names on a page without `limit`. */
 enum { PAGE_DEFAULT = 1000, ENDED = 1 };

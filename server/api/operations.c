@@ -5,14 +5,14 @@
 
 #include "core/engine/engine.h"
 #include "server/api/evaluations.h"
+#include "server/base/emit.h"
 #include "server/base/metrics.h"
+#include "server/base/model_json.h"
+#include "server/base/time.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
-#include "server/json/emit.h"
-#include "server/json/time.h"
-#include "server/model/model_json.h"
 #include "server/nodes/nodes.h"
 
 /* The assembler includes the file as it is (.incbin), which gcc and clang both support. Paths are

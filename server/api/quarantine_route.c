@@ -6,12 +6,12 @@
 #include "config/config.h"
 #include "core/base/system.h"
 #include "server/base/log.h"
+#include "server/base/undo_json.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/undo_json.h"
 
 enum { ROWS_DEFAULT = 1000, ENDED = 1 };
 

@@ -11,12 +11,12 @@
 #include "core/base/attribute.h"
 #include "core/base/label.h"
 #include "core/engine/engine.h"
+#include "server/base/document_json.h"
+#include "server/base/emit.h"
+#include "server/base/problem.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
-#include "server/json/document_json.h"
-#include "server/json/emit.h"
-#include "server/json/problem.h"
 
 enum { TOP_MOST = 10000 /* most labels that ?top= may ask for */ };
 

@@ -7,14 +7,13 @@
 
 #include "core/jobs/suspects/suspects.h"
 #include "server/api/handlers.h"
+#include "server/base/emit.h"
+#include "server/base/time.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
-#include "server/http/request_verdict.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/emit.h"
-#include "server/json/time.h"
 
 enum { SUSPECTS_DEFAULT = 100, CURSOR_BYTES = 64 };
 

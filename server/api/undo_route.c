@@ -5,12 +5,12 @@
 
 #include "config/config.h"
 #include "core/base/label.h"
+#include "server/base/undo_json.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/undo_json.h"
 
 static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
                 struct nb_error *error)

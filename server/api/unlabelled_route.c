@@ -7,15 +7,15 @@
 
 #include "core/engine/engine.h"
 #include "core/jobs/cluster/cluster.h"
+#include "server/base/emit.h"
+#include "server/base/evaluation_json.h"
+#include "server/base/json_values.h"
+#include "server/http/admission.h"
 #include "server/http/budget.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/emit.h"
-#include "server/json/evaluation_json.h"
-#include "server/json/json_values.h"
 
 static int reply(struct nb_request *request, const struct nb_unlabelled_report *report,
                  struct nb_error *error)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/base/key.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 
 /* The assembler includes the files as they are (.incbin), which gcc and clang both support. Paths

@@ -64,7 +64,7 @@ void nb_http_on_completed(void *user, struct MHD_Connection *connection, void **
 /* ---- http_head.c ----------------------------------------------------------------------------- */
 
 /* The library's callback for decoding paths and queries. It leaves them escaped: they are split
- * first and decoded later (router.c, query.c). Returns the length of `text`. */
+ * first and decoded later (http_head.c, admission.c). Returns the length of `text`. */
 size_t nb_http_leave_escaped(void *user, struct MHD_Connection *connection, char *text);
 
 /* Reads the request line and the header fields: the route, the query, the expected body. Refuses a

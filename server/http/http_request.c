@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
+#include "server/base/problem.h"
 #include "server/http/body_transfer.h"
 #include "server/http/http.h"
 #include "server/http/http_answer.h"
@@ -35,7 +36,6 @@
 #include "server/http/server.h"
 #include "server/http/tls.h"
 #include "server/http/wait.h"
-#include "server/json/problem.h"
 
 /* A reply that is sent while it is made. The library asks for bytes; when it has taken a piece, the
  * connection is suspended until the work pool has made the next one. So a slow client occupies no

@@ -12,12 +12,12 @@
 
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/base/problem.h"
 #include "server/http/http.h"
 #include "server/http/http_call.h"
 #include "server/http/http_tls.h"
 #include "server/http/server.h"
 #include "server/http/tls.h"
-#include "server/json/problem.h"
 
 /* Writes a whole reply with "Connection: close". `detail` is plain text that needs no
  * escapes in JSON, of at most 400 bytes. Returns its length. */

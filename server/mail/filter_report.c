@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "core/base/string.h"
-#include "server/json/emit.h"
+#include "server/base/emit.h"
 #include "server/mail/filter_options.h"
 #include "tokenizer/mime.h"
 

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "config/config.h"
-#include "server/http/query.h"
+#include "server/http/admission.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
 #include "server/mail/filter.h"

@@ -4,12 +4,12 @@
 #include "config/config.h"
 #include "core/model/live/relayed.h"
 #include "core/nodes/digest.h"
+#include "server/base/emit.h"
 #include "server/base/metrics.h"
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
-#include "server/http/query.h"
 #include "server/http/server.h"
 #include "server/http/wait.h"
-#include "server/json/emit.h"
 #include "server/nodes/nodes.h"
 
 int nb_route_digest(struct nb_request *request, struct nb_error *error)

@@ -93,7 +93,7 @@ def try_put(client, number):
 
 
 # ---- lines that are learned ---------------------------------------------------------------------
-ROUND = 256  # lines that go to the disk together (server/api/train_rounds.c)
+ROUND = 256  # lines that go to the disk together (server/api/documents_route.c)
 
 
 def lines(count):

@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/json/document_json.h"
-#include "server/json/emit.h"
-#include "server/json/json_values.h"
-#include "server/json/problem.h"
-#include "server/json/scan.h"
-#include "server/model/dump_read.h"
-#include "server/model/dump_write.h"
-#include "server/model/settings_json.h"
+#include "server/base/document_json.h"
+#include "server/base/dump_json.h"
+#include "server/base/emit.h"
+#include "server/base/json_values.h"
+#include "server/base/problem.h"
+#include "server/base/settings_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

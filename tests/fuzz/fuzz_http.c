@@ -23,7 +23,7 @@
 #include "server/base/metrics.h"
 #include "server/configure.h"
 #include "server/daemon.h"
-#include "server/http/request_verdict.h"
+#include "server/http/http_answer.h"
 #include "server/http/server.h"
 #include "server/mail/filter.h"
 #include "server/routes.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/json/document_json.h"
-#include "server/json/json_table.h"
+#include "server/base/document_json.h"
+#include "server/base/json_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

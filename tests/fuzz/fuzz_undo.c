@@ -4,8 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "server/json/time.h"
-#include "server/json/undo_json.h"
+#include "server/base/time.h"
+#include "server/base/undo_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/stack/stack.h"
-#include "server/model/dump_write.h"
+#include "server/base/dump_json.h"
 #include "tokenizer/document.h"
 
 enum { WORDS_AT_A_TIME = 4096 };

@@ -8,8 +8,8 @@
 #define NB_SERVER_CLIENT_COMMANDS_COMMAND_DUMP_H
 
 #include "core/base/error.h"
+#include "server/base/dump_json.h"
 #include "server/base/ndjson.h"
-#include "server/model/dump_read.h"
 
 /* Private to the functions below. */
 struct nb_dump_check {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/window_json.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/json/window_json.h"
 
 enum { CONFUSION_LABELS = 8 /* with more labels the table is too wide to be of use */ };
 

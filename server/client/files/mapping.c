@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/emit.h"
 #include "server/client/base/client.h"
-#include "server/json/emit.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 

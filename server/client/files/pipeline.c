@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/emit.h"
 #include "server/client/base/client.h"
 #include "server/http/call/path.h"
-#include "server/json/emit.h"
 
 static int write_base64(struct nb_string bytes, struct nb_buffer *out)
 {

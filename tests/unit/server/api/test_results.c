@@ -8,10 +8,10 @@
 
 #include "config/config.h"
 #include "server/api/results.h"
+#include "server/base/document_json.h"
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
-#include "server/json/document_json.h"
 
 static struct nb_config config;
 static struct nb_server server = {.spool_directory = "/tmp"};

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
-#include "server/json/time.h"
+#include "server/base/time.h"
 
 static struct nb_string str(const char *text)
 {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/http/admission.h"
 #include "server/http/http_answer.h"
 #include "server/http/http_call.h"
-#include "server/http/query.h"
 #include "server/http/request.h"
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"

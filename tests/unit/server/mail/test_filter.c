@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 #include "server/base/metrics.h"
-#include "server/http/request_verdict.h"
+#include "server/http/http_answer.h"
 #include "server/http/server.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
