@@ -17,7 +17,7 @@ V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory
 
-PACKAGES := libmicrohttpd gnutls libsystemd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
+PACKAGES := libmicrohttpd gnutls libpq libsystemd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
@@ -70,11 +70,6 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 # The libraries' own headers are system headers: their warnings are not ours.
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
-# Several nodes need libpq; a daemon that is built without it refuses [nodes].
-ifeq ($(shell pkg-config --exists libpq 2>/dev/null && echo yes),yes)
-LIBS += $(shell pkg-config --libs libpq)
-INCLUDES += -DNB_HAS_LIBPQ=1 $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libpq))
-endif
 # The client and the milter speak HTTP to others: the daemon never links libcurl.
 CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
 MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter libsystemd 2>/dev/null) -lm

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/database.h"
 
-#include <assert.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,54 +52,6 @@ uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
         memcpy(&big, value.bytes, sizeof big);
     return be64toh(big);
 }
-
-#ifndef NB_HAS_LIBPQ
-
-/* ---- a build without libpq ------------------------------------------------------------------- */
-
-int nb_database_open(const char *conninfo, const atomic_bool *stops, struct nb_database **database,
-                     struct nb_error *error)
-{
-    (void)conninfo;
-    (void)stops;
-    *database = NULL;
-    return nb_error_set(error, NB_FORBIDDEN,
-                        "[nodes]: this bayesd was built without libpq (libpq-dev)");
-}
-
-/* Without libpq there is no connection, so the next functions are never called. */
-void nb_database_close(struct nb_database **database)
-{
-    assert(*database == NULL);
-}
-
-void nb_sql_rows_deinit(struct nb_sql_rows *rows)
-{
-    assert(rows->result == NULL);
-}
-
-struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int column)
-{
-    assert(row < rows->count && column >= 0);
-    return (struct nb_string){"", 0};
-}
-
-int nb_database_run(struct nb_database *d, const char *statement,
-                    const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,
-                    struct nb_error *error)
-{
-    assert(d != NULL && statement != NULL && values != NULL && rows != NULL);
-    return nb_error_set(error, NB_STOPPING, "there is no database");
-}
-
-int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct nb_error *error)
-{
-    assert(d != NULL && wake >= 0 && milliseconds >= 0);
-    return nb_error_set(error, NB_STOPPING, "there is no database");
-}
-
-#else
-#include <libpq-fe.h>
 
 enum { LOOK_MILLISECONDS = 200 /* most time until a stop is noticed */ };
 static const uint64_t ANSWER_NANOSECONDS =
@@ -281,5 +233,3 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
     (void)take_notifications(d);
     return 0;
 }
-
-#endif
