@@ -311,7 +311,7 @@ static int check_stream(const struct nb_engine *engine, const struct nb_live *li
     if (one == other)
         return 0;
     return nb_error_set(error, NB_CONFLICT,
-                        "parent: '%s' is in stream %u of the cluster and '%s' in stream %u, as "
+                        "parent: '%s' is in stream %u and '%s' in stream %u, as "
                         "their names decide: both must be in one, so take another name for it",
                         parent, other, live->name, one);
 }

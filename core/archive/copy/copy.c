@@ -236,7 +236,7 @@ static int ask_for_copy(struct nb_engine *engine, const struct nb_copy *copy,
     unsigned to = nb_relay_stream(copy->to, engine->settings.streams);
     if (from != to)
         return nb_error_set(error, NB_CONFLICT,
-                            "'%.*s' is in stream %u of the cluster and '%.*s' would be in stream "
+                            "'%.*s' is in stream %u and '%.*s' would be in stream "
                             "%u, as their names decide: a copy must be in the same one, so take "
                             "another name, or export the model and import it",
                             (int)copy->from.length, copy->from.bytes, from, (int)copy->to.length,
