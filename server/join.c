@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
+#include "core/archive/repair/restore.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
@@ -22,44 +23,23 @@
 #include "server/nodes/nodes.h"
 #include "server/options.h"
 
-enum { PATH_ROOM = 4096, WORDS_MOST = 16 };
+enum { WORDS_MOST = 16 };
 static const char FOLDER[] = "join";
 static const uint64_t RETRY = UINT64_C(5000000000);
 
-static int path_of(char path[PATH_ROOM], const char *directory, const char *name,
-                   struct nb_error *error)
-{
-    return snprintf(path, PATH_ROOM, "%s/%s", directory, name) < PATH_ROOM
-               ? 0
-               : nb_error_set(error, NB_UNUSABLE, "the data directory's path is too long");
-}
-
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Runs a program with default signals; its standard output is `out` (-1: that of this process).
- * Returns 0 or an errno. */
+/* Runs a program; its standard output is `out` (-1: that of this process). Returns 0 or an errno.
+ */
 static int spawn(const char *path, const char *const words[WORDS_MOST], int out, pid_t *process)
 {
     char *vector[WORDS_MOST]; /* the same words: the prototype of posix_spawn is older than const */
     posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, pipe;
     memcpy(vector, words, sizeof vector);
-    sigemptyset(&none);
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    /* These fail for invalid values only, if at all. */
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &pipe);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (rc == 0 && out >= 0)
-        rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_init(&files); /* never fails */
+    int rc = out < 0 ? 0 : posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     if (rc == 0)
-        rc = posix_spawnp(process, path, &files, &attributes, vector, environ);
-    (void)posix_spawnattr_destroy(&attributes);
+        rc = posix_spawnp(process, path, &files, NULL, vector, environ);
     (void)posix_spawn_file_actions_destroy(&files);
     return rc;
 }
@@ -76,17 +56,15 @@ static bool reap(pid_t process)
 
 /* ---- --join ---------------------------------------------------------------------------------- */
 
-/* Finds bayesc beside this program; if it is not there, $PATH decides. */
-static void find_client(char path[PATH_ROOM])
+/* Finds bayesc beside bayesd; if it is not there, $PATH decides. */
+static void find_client(char path[NB_FOLDER_PATH])
 {
-    static const char NAME[] = "bayesc";
-    ssize_t length = readlink("/proc/self/exe", path, PATH_ROOM - sizeof NAME);
+    ssize_t length = readlink("/proc/self/exe", path, NB_FOLDER_PATH - 1);
     path[length > 0 ? length : 0] = '\0';
-    char *end = strrchr(path, '/');
-    if (end != NULL)
-        memcpy(end + 1, NAME, sizeof NAME);
-    if (end == NULL || access(path, X_OK) != 0)
-        memcpy(path, NAME, sizeof NAME);
+    if (length > 0)
+        path[length - 1] = 'c';
+    if (access(path, X_OK) != 0)
+        (void)strcpy(path, "bayesc");
 }
 
 /* Starts bayesc backup, which writes into `out`. */
@@ -105,7 +83,7 @@ static int spawn_client(const struct nb_config *config, const char *peer, int ou
             words[count++] = options[i][1];
         }
     words[count] = "-";
-    char path[PATH_ROOM];
+    char path[NB_FOLDER_PATH];
     find_client(path);
     return spawn(path, words, out, process);
 }
@@ -115,12 +93,11 @@ static void print_difference(void *user, const char *line)
     (void)fprintf(user, "%s\n", line);
 }
 
-/* Fetches the store of the node at the URL `peer` into the directory of the settings. Sets
- * *position to the store's position in the streams. */
+/* Fetches the store of the node at the URL `peer` into the directory of the settings. */
 static int fetch_store(const struct nb_engine_settings *settings, const struct nb_config *config,
-                       const char *peer, uint64_t *position, struct nb_error *error)
+                       const char *peer, struct nb_error *error)
 {
-    struct nb_node_wanted wanted = {0, position};
+    struct nb_node_wanted wanted = {0};
     struct nb_error why = {0};
     int bytes[2];
     pid_t process;
@@ -146,45 +123,38 @@ static int fetch_store(const struct nb_engine_settings *settings, const struct n
     return rc == 0 ? 0 : nb_error_set(error, rc, "joining by %s: %s", peer, why.text);
 }
 
-/* Hands over the changes that only the old store has. A store that is missing or cannot be opened
- * has none. */
-static int hand_over(const struct nb_config *config, const char *fresh, struct nb_error *error)
+/* Puts a fetched store in force if there is one, and sets *replaced to whether there was. First
+ * hands over the changes that only the old store has: one that is missing or cannot be opened has
+ * none. */
+static int put_in_force(const struct nb_config *config, bool *replaced, struct nb_error *error)
 {
     struct nb_engine_settings settings;
     struct nb_engine *from = NULL, *to = NULL;
     struct nb_error why;
     unsigned char key[NB_KEY_BYTES];
-    uint64_t queued = 0, lost = 0;
+    char fresh[NB_FOLDER_PATH], made[NB_FOLDER_PATH];
+    uint64_t count = 0;
+    *replaced = false;
+    nb_folder_join(fresh, config->data, FOLDER);
+    nb_folder_join(made, config->data, "join/data.mdb");
+    if (access(made, F_OK) != 0)
+        return 0;
     nb_engine_settings_of(config, &settings);
     int rc = nb_engine_settings_share(config, key, &settings, error);
-    if (rc != 0 || nb_engine_open_existing(&settings, &from, &why) != 0)
-        return rc;
-    settings.directory = fresh;
-    rc = nb_engine_open(&settings, &to, error); /* the hand-over writes to it */
-    if (rc == 0)
-        rc = nb_hand_over(from, to, &queued, &lost, error);
-    if (rc == 0 && queued + lost > 0)
+    if (rc == 0 && nb_engine_open_existing(&settings, &from, &why) == 0) {
+        settings.directory = fresh;
+        rc = nb_engine_open(&settings, &to, error); /* the hand-over writes to it */
+        if (rc == 0)
+            rc = nb_hand_over(from, to, &count, error);
+        if (to != NULL)
+            nb_engine_close(&to);
+        nb_engine_close(&from);
+    }
+    if (rc == 0 && count > 0)
         nb_log(NB_LOG_WARNING,
-               "nodes: the old store has %llu changes that the database had lost, and %llu that "
-               "were queued: they are published again",
-               (unsigned long long)lost, (unsigned long long)queued);
-    if (to != NULL)
-        nb_engine_close(&to);
-    nb_engine_close(&from);
-    return rc;
-}
-
-/* Puts a fetched store in force if there is one, and sets *replaced to whether there was. */
-static int put_in_force(const struct nb_config *config, bool *replaced, struct nb_error *error)
-{
-    char fresh[PATH_ROOM], made[PATH_ROOM];
-    *replaced = false;
-    int rc = path_of(fresh, config->data, FOLDER, error);
-    if (rc == 0)
-        rc = path_of(made, fresh, "data.mdb", error);
-    if (rc != 0 || access(made, F_OK) != 0)
-        return rc;
-    rc = hand_over(config, fresh, error);
+               "nodes: the old store has %llu changes that were queued or that the database had "
+               "lost: they are published again",
+               (unsigned long long)count);
     return rc == 0 ? nb_engine_replace(config->data, fresh, replaced, error) : rc;
 }
 
@@ -192,25 +162,30 @@ int nb_join(const struct nb_config *config, const char *peer, struct nb_error *e
 {
     struct nb_engine_settings settings;
     unsigned char key[NB_KEY_BYTES];
-    char folder[PATH_ROOM];
-    uint64_t position = 0;
+    char folder[NB_FOLDER_PATH];
     bool has_store = false;
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* a daemon that starts this blocks its signals */
+    (void)signal(SIGPIPE, SIG_DFL);
     nb_engine_settings_of(config, &settings);
-    int rc = nb_engine_settings_share(config, key, &settings, error);
+    int rc = nb_folder_check_path(config->data, error);
     if (rc == 0)
-        rc = path_of(folder, config->data, "data.mdb", error);
-    if (rc == 0 && (has_store = access(folder, F_OK) == 0)) {
-        rc = path_of(folder, config->data, FOLDER, error);
+        rc = nb_engine_settings_share(config, key, &settings, error);
+    if (rc != 0)
+        return rc;
+    nb_folder_join(folder, config->data, "data.mdb");
+    if (access(folder, F_OK) == 0) {
+        has_store = true;
+        nb_folder_join(folder, config->data, FOLDER);
         settings.directory = folder;
     }
-    if (rc == 0)
-        rc = fetch_store(&settings, config, peer, &position, error);
+    rc = fetch_store(&settings, config, peer, error);
     if (rc == 0 && has_store)
         rc = put_in_force(config, &has_store, error);
     if (rc == 0)
-        (void)printf("%s: has what %s has, up to change %llu; every count is what the documents "
-                     "say\n",
-                     config->data, peer, (unsigned long long)position);
+        (void)printf("%s: has what %s has; every count is what the documents say\n", config->data,
+                     peer);
     return rc;
 }
 
@@ -218,23 +193,24 @@ int nb_join(const struct nb_config *config, const char *peer, struct nb_error *e
 
 int nb_rejoin_begin(struct nb_rejoin *r, const struct nb_config *config, struct nb_error *error)
 {
-    *r = (struct nb_rejoin){.config = config, .peer = config->nodes_peers};
-    int rc = config->nodes_database[0] == '\0' ? 0 : put_in_force(config, &r->has_old, error);
-    if (rc == 0 && r->has_old)
-        nb_log(NB_LOG_INFO, "nodes: the store of another node is in force");
-    return rc;
-}
-
-/* Removes the old store. To be called when the new store follows the stream and so has all
- * changes. */
-static void remove_old(struct nb_rejoin *r)
-{
     static const char *const names[] = {"data.mdb.old", "journal.old"};
-    char path[PATH_ROOM];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (path_of(path, r->config->data, names[i], NULL) == 0)
-            (void)unlink(path); /* if it fails, the file only takes room */
-    r->has_old = false;
+    char path[NB_FOLDER_PATH];
+    bool has_old = false;
+    *r = (struct nb_rejoin){.config = config, .peer = config->nodes_peers};
+    if (config->nodes_database[0] == '\0')
+        return 0;
+    int rc = nb_folder_check_path(config->data, error);
+    if (rc == 0)
+        rc = put_in_force(config, &has_old, error);
+    if (rc != 0 || !has_old)
+        return rc;
+    nb_log(NB_LOG_INFO, "nodes: the store of another node is in force");
+    /* The new store was verified, and has the changes that only the old one had. */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        nb_folder_join(path, config->data, names[i]);
+        (void)unlink(path); /* if it fails, the file only takes room */
+    }
+    return 0;
 }
 
 /* Returns the peer whose turn it is, which the caller frees; NULL: out of memory. */
@@ -251,9 +227,10 @@ static char *choose_peer(struct nb_rejoin *r)
 
 static void fetch(struct nb_rejoin *r, const struct nb_options *options)
 {
-    char folder[PATH_ROOM];
+    char folder[NB_FOLDER_PATH];
     char *peer = choose_peer(r);
-    int rc = peer == NULL || path_of(folder, r->config->data, FOLDER, NULL) != 0 ? ENOMEM : 0;
+    int rc = peer == NULL ? ENOMEM : 0;
+    nb_folder_join(folder, r->config->data, FOLDER);
     const char *words[WORDS_MOST] = {"bayesd", "--data", folder, "--join", peer};
     if (options->config != NULL) {
         words[5] = "--config";
@@ -285,8 +262,6 @@ bool nb_rejoin_look(struct nb_rejoin *r, struct nb_nodes *nodes, const struct nb
         return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     }
     nb_nodes_state(nodes, NB_NODES_ALL, &state);
-    if (r->has_old && state.connected)
-        remove_old(r);
     if (state.is_outrun && r->config->nodes_peers[0] != '\0' && nb_clock_monotonic() >= r->next)
         fetch(r, options);
     return false;

@@ -31,7 +31,6 @@ struct nb_rejoin {
     const char *peer; /* the part of [nodes] peers that begins with the next peer to ask */
     pid_t child;      /* the process that fetches; 0: none */
     uint64_t next;    /* earliest time of the next attempt (nb_clock_monotonic) */
-    bool has_old;     /* the store that was replaced is still there */
 };
 /* Puts a fetched store in force. To be called before the store is opened. `config` is borrowed. */
 int nb_rejoin_begin(struct nb_rejoin *rejoin, const struct nb_config *config,

@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/archive/copy/copy.h"
 #include "core/archive/dump/parts.h"
@@ -30,8 +29,6 @@
 enum {
     CARRIED_MOST = 4096,      /* operations that the writer may have at once */
     CARRIED_BYTES = 64 << 20, /* bytes of these operations */
-    RETRY_NANOSECONDS =
-        200000000, /* pause before failed operations are read from the stream again */
 };
 
 /* ---- changes of documents -------------------------------------------------------------------- */
@@ -156,14 +153,12 @@ static int read_staged(struct nb_engine *engine, void *argument, struct nb_error
 
 int nb_replica_settle(struct nb_replica *r, struct nb_error *error)
 {
-    const struct timespec pause = {.tv_nsec = RETRY_NANOSECONDS};
     wait_for_room(r, 0, 0);
     struct nb_error failure = r->failure; /* the writer has no operation that could set it now */
     if (failure.code == 0)
         return 0;
     if (nb_writer_run(r->engine, read_staged, r, NULL) == 0)
         r->failure.code = 0;
-    (void)nanosleep(&pause, NULL); /* may return early */
     return nb_error_set(error, NB_STOPPING, "%s", failure.text);
 }
 
@@ -259,43 +254,33 @@ static int run_here(struct nb_replica *r, const struct nb_relayed_change *relaye
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Nodes compare the digests of their stores (digest.h) to check that they have learned the same.
- * All nodes take the digest at one position: that of a message that changes nothing but requests
- * it. All nodes propose such a message at the same times, with the same id. Each node that reaches
- * the message notes its digest, and the nodes exchange the digests. A store that takes too long to
- * read gets no digest, because it applies no changes meanwhile. */
+/* Nodes compare the digests of their stores (digest.h). All take the digest at one position: that
+ * of a message that only requests it, which all nodes propose at the same times, with the same id.
+ * A store that takes too long to read gets no digest, because it applies no changes meanwhile. */
 
 /* The longest time in nanoseconds for which a digest may hold up changes. */
 static const uint64_t READ_MOST = UINT64_C(2000000000);
-/* The name of the model in the request: a message needs one. */
-static const struct nb_string DIGEST = {"digest", 6};
-
 static void compare_note(struct nb_replica *r, const struct nb_relayed_change *e, uint64_t position)
 {
     struct nb_digest digest;
-    struct nb_error why = {0};
     uint64_t every = (uint64_t)r->settings.compare_every * 1000000, now = nb_clock_monotonic();
-    if (every == 0 || e->kind != NB_RELAYED_CHANGE_COMPARE || !nb_string_same(e->model, DIGEST) ||
+    if (every == 0 || e->kind != NB_RELAYED_CHANGE_COMPARE ||
         /* a node that publishes many requests must not keep the others busy with digests */
         (r->compared_last != 0 && now - r->compared_last < every / 2))
         return;
     r->compared_last = now;
-    unsigned stream = r->settings.stream;
-    if (nb_digest(r->engine, stream, nb_relay_number(r->engine, stream, position), READ_MOST,
-                  &digest, &why) != 0) {
-        r->settings.warn(r->settings.user, &why);
-        return;
-    }
+    bool has = nb_digest(r->engine, r->settings.stream, 0, READ_MOST, &digest, NULL) == 0;
     pthread_mutex_lock(&r->lock);
-    r->digested = (struct nb_point){position, digest.half};
+    r->digested = has ? (struct nb_point){position, digest.half} : (struct nb_point){0, 0};
     pthread_mutex_unlock(&r->lock);
 }
 
 static void compare_tick(struct nb_replica *r)
 {
     int64_t every = r->settings.compare_every, period = every == 0 ? 0 : nb_clock_now() / every;
-    const struct nb_relayed_change request = {
-        .kind = NB_RELAYED_CHANGE_COMPARE, .model = DIGEST, .last = (uint64_t)period};
+    const struct nb_relayed_change request = {.kind = NB_RELAYED_CHANGE_COMPARE,
+                                              .model = {"digest", 6}, /* a message needs a name */
+                                              .last = (uint64_t)period};
     if (r->compared != 0 && period != r->compared)
         r->relay.propose(r, NULL, &request);
     r->compared = period;
@@ -384,8 +369,8 @@ struct joining {
 static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
     const struct joining *j = argument;
-    const struct nb_stream_states *s = &engine->stream_states;
-    const struct nb_stream_place *p = &s->places[j->stream];
+    struct nb_stream_states *s = &engine->stream_states;
+    struct nb_stream_place *p = &s->places[j->stream];
     if (!s->is_known && engine->serials.entry > 1) /* entry 1 only describes the store */
         return nb_error_set(error, NB_CONFLICT,
                             "the store has changes that no other node has: a node joins with an "
@@ -395,13 +380,15 @@ static int join_task(struct nb_engine *engine, void *argument, struct nb_error *
                             "the store belongs to %u streams, and [nodes] streams is %u: their "
                             "number stays as it was when they were made",
                             s->streams, engine->settings.streams);
-    if (p->made == 0)
-        nb_stream_states_join(engine, j->stream, j->made);
-    else if (p->made != j->made)
+    if (p->made != 0 && p->made != j->made)
         return nb_error_set(error, NB_CONFLICT,
                             "the tables of stream %u were made anew since the store has followed "
                             "them: what the store knows is not in them",
                             j->stream);
+    s->is_known = true;
+    s->streams = engine->settings.streams;
+    p->is_due |= p->made == 0;
+    p->made = j->made;
     return p->is_due ? nb_transaction(engine, 0, NULL, NULL, error) : 0;
 }
 

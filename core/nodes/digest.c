@@ -24,8 +24,7 @@ enum { ITEMS_UNTIMED = 1024 };
 
 /* The kinds of items that are hashed. */
 enum kind {
-    KIND_STORE = 1,
-    KIND_MODEL,
+    KIND_MODEL = 1,
     KIND_LABEL,
     KIND_FEATURE,
     KIND_DOCUMENT,
@@ -43,7 +42,6 @@ struct summing {
     uint64_t items;
     nb_uint128 sum;
     struct nb_live *live; /* the present model */
-    uint64_t first_entry; /* number of its first entry */
     struct nb_buffer bytes;
     struct nb_rows rows;
     struct nb_cell *cells;
@@ -62,54 +60,55 @@ static const struct nb_string NONE = {"", 0};
 /* Adds the hash of an item: of its kind and model, two texts and some numbers. Returns NB_NO_MEMORY
  * also when the time is over; digest_task distinguishes the two. */
 static int add(struct summing *s, enum kind kind, struct nb_string one, struct nb_string other,
-               const uint64_t *numbers, size_t count)
+               const uint64_t *numbers, size_t count, struct nb_error *error)
 {
     struct nb_packer w = {.out = &s->bytes};
     s->bytes.length = 0;
     nb_pack_u8(&w, (uint8_t)kind);
     if (s->live != NULL)
-        nb_pack_varint(&w, s->first_entry);
+        nb_pack_string(&w, nb_live_name(s->live));
     nb_pack_string(&w, one);
     nb_pack_string(&w, other);
     for (size_t i = 0; i < count; i++)
         nb_pack_u64(&w, numbers[i]);
-    if (++s->items % ITEMS_UNTIMED == 0 && is_late(s))
-        return NB_NO_MEMORY;
+    if (w.code != 0 || (++s->items % ITEMS_UNTIMED == 0 && is_late(s)))
+        return nb_error_no_memory(error);
     XXH128_hash_t hash = XXH3_128bits(s->bytes.bytes, s->bytes.length);
-    if (w.code == 0)
-        s->sum += (nb_uint128)hash.high64 << 64 | hash.low64;
-    return w.code;
+    s->sum += (nb_uint128)hash.high64 << 64 | hash.low64;
+    return 0;
 }
 
 /* ---- a model --------------------------------------------------------------------------------- */
 
-static int add_settings(struct summing *s)
+static int add_settings(struct summing *s, struct nb_error *error)
 {
     struct nb_buffer settings = {0};
     int rc = nb_settings_write(&s->live->published->settings, &settings);
-    if (rc == 0)
-        rc = add(s, KIND_MODEL, nb_live_name(s->live), nb_buffer_string(&settings),
-                 &s->live->checkpoint.last, 1);
+    rc = rc != 0 ? nb_error_no_memory(error)
+                 : add(s, KIND_MODEL, NONE, nb_buffer_string(&settings), &s->live->checkpoint.last,
+                       1, error);
     nb_buffer_deinit(&settings);
     return rc;
 }
 
-static int add_counts(struct summing *s)
+static int add_counts(struct summing *s, struct nb_error *error)
 {
     const struct nb_model *counts = s->live->counts;
     size_t labels = nb_model_label_count(counts);
-    int rc = nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells);
+    int rc = 0;
+    if (nb_array_reserve(&s->cells, &s->cell_room, labels + 1, sizeof *s->cells) != 0)
+        return nb_error_no_memory(error);
     for (uint32_t label = 0; rc == 0 && label < labels; label++) {
         const uint64_t numbers[] = {label, nb_model_documents(counts, label),
                                     nb_model_occurrences(counts, label, NB_ALL_TOKENS)};
-        rc = add(s, KIND_LABEL, nb_model_label_name(counts, label), NONE, numbers, 3);
+        rc = add(s, KIND_LABEL, nb_model_label_name(counts, label), NONE, numbers, 3, error);
     }
     for (uint32_t row = 0; rc == 0 && row < nb_model_rows(counts); row++) {
         size_t size = nb_model_cells(counts, row, s->cells, s->cell_room);
         for (size_t i = 0; rc == 0 && i < size; i++) {
             const uint64_t numbers[] = {nb_model_row_id(counts, row), s->cells[i].label,
                                         s->cells[i].occurrences, s->cells[i].documents};
-            rc = add(s, KIND_FEATURE, NONE, NONE, numbers, 4);
+            rc = add(s, KIND_FEATURE, NONE, NONE, numbers, 4, error);
         }
     }
     return rc;
@@ -137,14 +136,7 @@ static int add_document(void *user, struct nb_entry *entry, struct nb_error *err
         return rc;
     const uint64_t numbers[] = {entry->number, (uint64_t)c->time, c->label, c->tokens,
                                 hash_of_bag(s)};
-    return add(s, KIND_DOCUMENT, c->source, c->id, numbers, 5) == 0 ? 0 : nb_error_no_memory(error);
-}
-
-/* Adds a row that is the same on all nodes, `key` included. */
-static int add_stored(struct summing *s, enum kind kind, struct nb_string key,
-                      struct nb_string value, struct nb_error *error)
-{
-    return add(s, kind, key, value, NULL, 0) == 0 ? 0 : nb_error_no_memory(error);
+    return add(s, KIND_DOCUMENT, c->source, c->id, numbers, 5, error);
 }
 
 static int add_waiting(void *user, struct nb_string key, struct nb_string value,
@@ -152,7 +144,7 @@ static int add_waiting(void *user, struct nb_string key, struct nb_string value,
 {
     size_t number = sizeof(uint32_t); /* the model's number, which differs between stores */
     const struct nb_string id = {key.bytes + number, key.length - number};
-    return add_stored(user, KIND_WAITING, id, value, error);
+    return add(user, KIND_WAITING, id, value, NULL, 0, error);
 }
 
 static int add_all_of(struct summing *s, const char *name, const struct nb_view *view,
@@ -162,9 +154,9 @@ static int add_all_of(struct summing *s, const char *name, const struct nb_view 
     int rc = nb_registry_acquire(s->engine, nb_string_of(name), false, &s->live, error);
     if (rc != 0)
         return rc;
-    rc = nb_stream_states_first_entry(s->live, view, &s->first_entry, error);
-    if (rc == 0 && (add_settings(s) != 0 || add_counts(s) != 0))
-        rc = nb_error_no_memory(error);
+    rc = add_settings(s, error);
+    if (rc == 0)
+        rc = add_counts(s, error);
     if (rc == 0) {
         rc = nb_ledger_walk_only(view, s->live->number, 0, NB_LEDGER_LIVING, add_document, s, &why);
         rc = rc == 0 ? 0 : nb_live_note(s->live, rc, &why, error);
@@ -207,12 +199,12 @@ static int add_named(void *user, struct nb_string key, struct nb_string value,
     const char *slash = memrchr(key.bytes, '/', key.length); /* a name has no slash */
     struct nb_string name =
         nb_string_from(key, slash == NULL ? 0 : (size_t)(slash + 1 - key.bytes));
-    return is_in_stream(user, name) ? add_stored(user, KIND_NAMED, key, value, error) : 0;
+    return is_in_stream(user, name) ? add(user, KIND_NAMED, key, value, NULL, 0, error) : 0;
 }
 
 static int add_part(void *user, const struct nb_traced *one, struct nb_error *error)
 {
-    return add_stored(user, KIND_PART, one->id, one->message, error);
+    return add(user, KIND_PART, one->id, one->message, NULL, 0, error);
 }
 
 static int digest_task(struct nb_engine *engine, void *argument, struct nb_error *error)
@@ -230,10 +222,7 @@ static int digest_task(struct nb_engine *engine, void *argument, struct nb_error
     int rc = nb_store_snapshot(engine->store, &view, error);
     if (rc != 0)
         return rc;
-    const struct nb_string key = {(const char *)engine->key.bytes, NB_KEY_BYTES};
-    rc = add_stored(s, KIND_STORE, key, NONE, error);
-    if (rc == 0)
-        rc = add_models(s, &view, error);
+    rc = add_models(s, &view, error);
     if (rc == 0) /* the store's data besides models */
         rc = nb_named_scan(&view, add_named, s, error);
     if (rc == 0)

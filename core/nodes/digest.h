@@ -2,9 +2,9 @@
  *
  * A digest of a node's data of one stream. Two nodes that have applied the same operations of the
  * stream have the same digest, whatever they have of other streams. It covers the stream's models
- * with their names, settings and the numbers of their first and last entries; labels with their
- * documents; every count of every feature, by id and label; the current documents with their
- * entries' numbers, times, sources and features; the changes in quarantines; and networks. It
+ * with their names, settings and the numbers of their last entries; labels with their documents;
+ * every count of every feature, by id and label; the current documents with their entries' numbers,
+ * times, sources and features; the changes in quarantines; networks; and parts of imports. It
  * leaves out the numbers of models and rows, which differ between stores, and weights, which may
  * differ by rounding. Any thread; waits for the writer.
  */

@@ -33,7 +33,7 @@
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
-    NB_OPERATION_FORMAT = 4,
+    NB_OPERATION_FORMAT = 5,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream. */
     NB_APPLY_VERSION = 5,
@@ -56,10 +56,11 @@ struct nb_operation {
  * more than NB_OPERATION_MOST bytes. */
 int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *out,
                        struct nb_error *error);
-/* Reads an operation and checks every member: names, labels, ids and sources are ones that a client
- * may send, and features are distinct; all features go to the change's `others`. The caller deinits
- * `operation` in any case. Returns 0, NB_NO_MEMORY, NB_CORRUPT (the bytes are no operation) or
- * NB_VERSION (a version differs, or the kind is unknown; the text says which). */
+/* Reads an operation. Checks that names, labels, ids and sources of a change of a document are ones
+ * that a client may send, and that features are distinct; the engine checks changes of a model. All
+ * features go to the change's `others`. The caller deinits `operation` in any case. Returns 0,
+ * NB_NO_MEMORY, NB_CORRUPT (the bytes are no operation) or NB_VERSION (a version differs, or the
+ * kind is unknown; the text says which). */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);
@@ -69,8 +70,8 @@ void nb_operation_deinit(struct nb_operation *operation);
 int nb_operation_of_change(const struct nb_batch *batch, size_t index, uint64_t last,
                            struct nb_operation *operation, struct nb_error *error);
 
-/* Writes the id of a message: a letter (n: of a running node; q: of a queue), the number `of` of
- * the sender, and the message's own number. */
+/* Writes the id of a message: a letter (n: of a running node; q: of a queue; p: a proposal of
+ * all nodes), the number `of` of the sender, and the message's own number. */
 void nb_message_id(char letter, uint64_t of, uint64_t number, char id[NB_MESSAGE_ID_MOST]);
 /* Reads an id of a message. Returns false if it is no id with this letter. */
 bool nb_message_id_read(struct nb_string id, char letter, uint64_t *of, uint64_t *number);

@@ -17,10 +17,7 @@
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 
-enum {
-    LOOK_NANOSECONDS = 1000000,
-    WAITING_BYTES = 256 << 20,
-};
+enum { LOOK_NANOSECONDS = 1000000 };
 
 /* A request of a client that waits for its answers. */
 struct sent {
@@ -48,15 +45,9 @@ static struct nb_awaited **slot_of(struct nb_replica *r, uint64_t number)
     return &r->awaited[number % NB_AWAITED_MOST];
 }
 
-static void free_message(struct nb_replica *r, struct nb_awaited *a)
-{
-    r->waiting_bytes -= a->message.length;
-    nb_buffer_deinit(&a->message);
-}
-
 static void drop(struct nb_replica *r, struct nb_awaited **slot)
 {
-    free_message(r, *slot);
+    nb_buffer_deinit(&(*slot)->message);
     free(*slot);
     *slot = NULL;
     while (r->first < r->next && *slot_of(r, r->first) == NULL)
@@ -93,7 +84,7 @@ static int check(struct nb_replica *r, struct nb_error *error)
         return nb_error_set(error, NB_STOPPING,
                             "the database is away: nothing is learned until it is back; send the "
                             "change again later");
-    return r->next - r->first < NB_AWAITED_MOST && r->waiting_bytes < WAITING_BYTES
+    return r->next - r->first < NB_AWAITED_MOST
                ? 0
                : nb_error_set(error, NB_BUSY,
                               "too many changes wait for the database: send it again later");
@@ -238,7 +229,7 @@ void nb_replica_sent(struct nb_replica *r, size_t delivered)
         if (*slot != NULL && (*slot)->sent == NULL)
             drop(r, slot);
         else if (*slot != NULL)
-            free_message(r, *slot);
+            nb_buffer_deinit(&(*slot)->message);
     }
     r->sent = r->taken_end;
     pthread_mutex_unlock(&r->lock);
@@ -263,7 +254,6 @@ static int publish(struct nb_replica *r, const char *id, const struct nb_operati
         else
             nb_message_id('n', r->instance, r->next, a->id);
         a->until = nb_clock_monotonic() + r->settings.patience;
-        r->waiting_bytes += a->message.length;
         *slot_of(r, r->next++) = a;
     }
     pthread_mutex_unlock(&r->lock);
@@ -369,30 +359,23 @@ static int catch_up(void *user, bool waits, struct nb_error *error)
         (void)nanosleep(&pause, NULL); /* may return early */
         now = nb_clock_monotonic();
     }
-    return nb_error_set(error, NB_STOPPING, "%s: send this one again later",
-                        last != UINT64_MAX
-                            ? "this node does not have all changes of the others yet"
-                            : "the database is away, which has the changes of the other nodes");
+    return nb_error_set(error, NB_STOPPING,
+                        "this node does not have all changes of the others (GET /readyz says why): "
+                        "send this one again later");
 }
 
 /* ---- changes that all nodes find due --------------------------------------------------------- */
 
-/* Publishes an operation under an id of its kind, of `of`, and of the time in units of `same_for`.
- * If it cannot be published now, the node will find it due again. */
+/* Publishes an operation under an id of its model, its kind, of `of`, and of the time in units of
+ * `same_for`. If it cannot be published now, the node will find it due again. */
 static void propose_one(struct nb_replica *r, const struct nb_operation *o, uint64_t of)
 {
-    struct nb_buffer content = {0};
-    struct nb_packer w = {.out = &content};
-    char id[NB_CONTENT_ID_LENGTH + 1];
-    nb_pack_string(&w, o->relayed_change.model);
-    nb_pack_varint(&w, o->relayed_change.kind);
-    nb_pack_varint(&w, of);
-    nb_pack_varint(&w, (uint64_t)(nb_clock_now() / r->settings.same_for));
-    if (w.code == 0) {
-        nb_key_content_id(&r->engine->key, 0xFF, content.bytes, content.length, id);
-        (void)publish(r, id, o, NULL, 0, NULL);
-    }
-    nb_buffer_deinit(&content);
+    struct nb_string model = o->relayed_change.model;
+    const uint64_t what[] = {o->relayed_change.kind, of,
+                             (uint64_t)(nb_clock_now() / r->settings.same_for)};
+    char id[NB_MESSAGE_ID_MOST];
+    nb_message_id('p', XXH3_64bits(model.bytes, model.length), XXH3_64bits(what, sizeof what), id);
+    (void)publish(r, id, o, NULL, 0, NULL);
 }
 
 static void propose(void *user, const struct nb_batch *batch,

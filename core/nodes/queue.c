@@ -38,13 +38,6 @@ int nb_queue_count(struct nb_replica *r, struct nb_error *error)
     return rc;
 }
 
-/* Whether a change may be queued. Changes that the writer finds due are not: it finds them due
- * again when all earlier changes are applied. */
-static bool may_wait(const struct nb_submitted *c)
-{
-    return c->current == 0 && c->released.length == 0 && nb_submitted_has_document(c);
-}
-
 /* The changes of a batch, which are stored in one transaction. */
 struct adding {
     struct nb_replica *replica;
@@ -52,15 +45,17 @@ struct adding {
     struct amount added;
 };
 
-/* Stores one change. If it is too large for a message, it gets its error at once. */
+/* Stores one change. If it is too large for a message, it gets its error at once. Changes that the
+ * writer finds due are not queued: it finds them due again when all earlier ones are applied. */
 static int add_one(struct adding *a, const struct nb_view *view, size_t index,
                    struct nb_buffer *message, struct nb_error *error)
 {
     const struct nb_replica *r = a->replica;
-    struct nb_receipt *receipt = &a->batch->changes[index].receipt;
+    struct nb_submitted *c = &a->batch->changes[index];
+    struct nb_receipt *receipt = &c->receipt;
     struct nb_operation o;
     char id[NB_MESSAGE_ID_MOST];
-    if (!may_wait(&a->batch->changes[index]))
+    if (c->current != 0 || c->released.length > 0 || !nb_submitted_has_document(c))
         return nb_error_set(error, NB_STOPPING,
                             "the database is away, and this change does not wait for it: send "
                             "it again later");
@@ -147,6 +142,7 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
     (void)error;
     t->visit(t->user, one->id, one->message);
     t->replica->taken_bytes += one->message.length;
+    t->replica->taken_end = one->position + 1;
     return ++t->replica->taken == NB_TAKEN_MOST || t->replica->taken_bytes >= NB_TAKEN_BYTES;
 }
 
@@ -162,8 +158,11 @@ static int drop(struct nb_engine *engine, struct nb_view *view, void *argument,
                 struct nb_error *error)
 {
     const struct nb_replica *r = argument;
+    int rc = 0;
     (void)engine;
-    return nb_message_drop(view, NB_KEPT_QUEUE, r->settings.stream, r->taken, error);
+    for (uint64_t at = r->taken_end - r->taken; rc == 0 && at < r->taken_end; at++)
+        rc = nb_message_delete(view, NB_KEPT_QUEUE, r->settings.stream, at, error);
+    return rc;
 }
 
 /* If it fails, the entries stay, and are published again. */
@@ -180,10 +179,8 @@ void nb_queue_drop(struct nb_replica *r)
 struct handing {
     struct nb_engine *to;
     unsigned stream;
-    uint64_t
-        agreed; /* last position at which both traces have the same message; UINT64_MAX: none */
     struct nb_traced one; /* the message to hand over, with its number in the new queue */
-    uint64_t *count;      /* of messages that are handed over now */
+    uint64_t *count;      /* of messages that were handed over */
 };
 
 static int adopt(struct nb_engine *engine, struct nb_view *view, void *argument,
@@ -212,49 +209,40 @@ static int take_first(void *user, const struct nb_traced *one, struct nb_error *
     return 1;
 }
 
-/* Compares a message of the old trace with that of the new one. */
-static int compare(void *user, const struct nb_traced *one, struct nb_error *error)
+/* Hands over a message of the old trace, unless the new trace has it at the same position. */
+static int hand_lost(void *user, const struct nb_traced *one, struct nb_error *error)
 {
     struct handing *h = user;
     struct nb_point there = {0, 0};
     int rc =
         nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, one->position, take_first, &there, error);
-    if (there.position == one->position && there.sum == one->checksum)
-        h->agreed = one->position;
-    return rc < 0 ? rc : 0;
+    bool has = there.position == one->position && there.sum == one->checksum;
+    if (rc < 0)
+        return rc;
+    return has ? 0 : hand_one(user, one, error);
 }
 
-/* Hands over the messages after the last one at which the traces agree: the database has lost them.
- * If the traces have nothing in common, this node was away for a long time and has lost nothing.
- * The database refuses an id that it has, so proposals of all nodes are made once, too. */
-static int hand_lost(struct nb_engine *from, struct handing *h, struct nb_error *error)
-{
-    struct nb_point first = {0, 0};
-    int rc = nb_message_scan(h->to, NB_KEPT_TRACE, h->stream, 0, take_first, &first, error);
-    h->agreed = first.position == 1 ? 0 : UINT64_MAX; /* 1: the trace has the whole stream */
-    if (rc >= 0)
-        rc = nb_message_scan(from, NB_KEPT_TRACE, h->stream, 0, compare, h, error);
-    return rc != 0 || h->agreed == UINT64_MAX
-               ? rc
-               : nb_message_scan(from, NB_KEPT_TRACE, h->stream, h->agreed + 1, hand_one, h, error);
-}
-
-int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued, uint64_t *lost,
+/* The database has lost what is in the old trace and not in the new one. Only the part of the old
+ * trace after the first message of the new one is compared: of the other part nothing is known. The
+ * database refuses an id that it has, so proposals of all nodes are made once, too. */
+int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *count,
                  struct nb_error *error)
 {
     unsigned streams = to->settings.streams;
     int rc = 0;
-    *lost = *queued = 0;
+    *count = 0;
     if (from->stream_states.is_known && from->stream_states.streams != streams)
         return nb_error_set(error, NB_CONFLICT, "the stores have other numbers of streams");
     for (unsigned i = 0; rc == 0 && i < streams; i++) {
-        struct handing h = {.to = to, .stream = i, .count = lost};
+        struct handing h = {.to = to, .stream = i, .count = count};
         struct amount there = {.next = 1};
+        struct nb_point first = {UINT64_MAX, 0};
         rc = nb_message_scan(to, NB_KEPT_QUEUE, i, 0, count_entry, &there, error);
         h.one.position = there.next - 1;
         if (rc == 0)
-            rc = hand_lost(from, &h, error);
-        h.count = queued;
+            rc = nb_message_scan(to, NB_KEPT_TRACE, i, 0, take_first, &first, error);
+        if (rc >= 0)
+            rc = nb_message_scan(from, NB_KEPT_TRACE, i, first.position, hand_lost, &h, error);
         if (rc == 0)
             rc = nb_message_scan(from, NB_KEPT_QUEUE, i, 0, hand_one, &h, error);
     }

@@ -3,10 +3,9 @@
  * A replica makes an engine one of several nodes that share what they learn. It keeps the changes
  * that clients request as operations (operation.h) until they are published into a stream for all
  * nodes (outgoing.c). The engine's writer applies the delivered operations in the order of the
- * stream, and stores the position in the same transactions (applying.c). So each operation is
- * applied exactly once, whichever process fails at whatever time, and a client gets the receipt
- * that a single node would give. A node has a replica for each stream that it follows; they share
- * only the engine. The transport of messages is in server/nodes.
+ * stream, and stores the position in the same transactions, so that each is applied exactly once
+ * (applying.c). A node has a replica for each stream that it follows. The transport of messages is
+ * in server/nodes.
  *
  * Threads: one thread, the follower, calls all functions but nb_replica_new and nb_replica_free.
  */
@@ -24,8 +23,6 @@ struct nb_engine;
 struct nb_replica_settings {
     /* Wakes the follower: a message waits, or a thread waits for `looked`. Any thread. */
     void (*wake)(void *user);
-    /* Warns the administrator. On the follower's thread. */
-    void (*warn)(void *user, const struct nb_error *why);
     void *user;
     unsigned stream;   /* index of the stream that the replica follows */
     uint64_t patience; /* nanoseconds that a client waits for its change to be applied */
@@ -46,8 +43,8 @@ enum nb_replica_stream {
 
 enum {
     NB_AWAITED_MOST = 65536,  /* messages of this node that wait at once */
-    NB_TAKEN_MOST = 256,      /* messages that are published at once */
-    NB_TAKEN_BYTES = 4 << 20, /* bytes of these messages without the last one */
+    NB_TAKEN_MOST = 256,      /* messages that are published or put back at once */
+    NB_TAKEN_BYTES = 4 << 20, /* bytes that are published or read at once, without the last one */
 };
 
 struct nb_replica {
@@ -71,20 +68,18 @@ struct nb_replica {
     int64_t compared;          /* period in which a digest was requested last (compare_every) */
     uint64_t compared_last;    /* when the last digest was taken; 0: never */
     size_t taken, taken_bytes; /* messages that were taken last, and their bytes */
-    bool is_taken_queued;      /* whether they came from the queue, and if not ... */
-    uint64_t taken_end;        /* ... the number after the last of them */
+    bool is_taken_queued;      /* whether they came from the queue */
+    uint64_t taken_end;        /* the number after the last of them */
 
     pthread_mutex_t
         lock; /* guards the members below; taken last, not held in calls of the engine */
     pthread_cond_t changed;
     /* The half of this store's digest from the last comparison of the nodes, and its position; 0:
-     * no comparison yet. Nodes that have learned the same have the same half at the same position.
-     */
+     * there is none. Nodes that have learned the same have the same half at the same position. */
     struct nb_point digested;
     /* Messages that wait for their answers, by number; those before `sent` are in the stream. */
     struct nb_awaited *awaited[NB_AWAITED_MOST]; /* by number % NB_AWAITED_MOST; NULL: answered */
     uint64_t first, sent, next;
-    size_t waiting_bytes;          /* bytes of the messages that are not sent yet */
     size_t carried, carried_bytes; /* operations that the writer has, and their bytes */
     struct nb_error failure; /* code not 0: one of these operations and all later ones failed */
 };
@@ -146,10 +141,8 @@ bool nb_outgoing_is_single(struct nb_replica *replica, struct nb_string id);
 
 /* ---- the queue (queue.c) --------------------------------------------------------------------- */
 
-/* While the database is away, changes of documents wait in the node's store, and are published
- * later in their order, many at once. The client learns that its change is queued. The message id
- * consists of a number of the queue and a number of the entry, so that every node recognizes a
- * change that it has applied (nb_once_note). */
+/* The id of a queued message consists of a number of the queue and a number of the entry, so that
+ * every node recognizes a change that it has applied (nb_once_note). */
 
 /* Counts the stored entries. Returns 0 or a code of the store. */
 int nb_queue_count(struct nb_replica *replica, struct nb_error *error);
@@ -162,13 +155,12 @@ int nb_queue_submit(struct nb_replica *replica, struct nb_batch *batch,
 void nb_queue_take(struct nb_replica *replica, nb_replica_visit *visit, void *user);
 void nb_queue_drop(struct nb_replica *replica);
 
-/* Hands over changes when a node replaces its store `from` by a copy of another node's store, `to`.
- * These are the changes in its queues, and those that it has applied but the other node has not,
- * because the database lost them and continued with others. The new store queues them. They are
- * published with their former ids, so that each is applied once. No other thread may use the
- * stores. Sets *queued and *lost to the numbers of both. Returns 0, NB_CONFLICT (the stores have
- * different numbers of streams) or a code of a store. */
-int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *queued, uint64_t *lost,
+/* Hands over changes when a node replaces its store `from` by a copy of another node's store, `to`:
+ * those in its queues, and those that it has applied but the other node has not, because the
+ * database lost them. The new store queues them with their former ids, so that each is applied
+ * once. No other thread may use the stores. Sets *count to their number. Returns 0, NB_CONFLICT
+ * (the stores have different numbers of streams) or a code of a store. */
+int nb_hand_over(struct nb_engine *from, struct nb_engine *to, uint64_t *count,
                  struct nb_error *error);
 
 #endif

@@ -26,12 +26,6 @@ static void wake(void *worker)
         return; /* the counter is full: the worker is being woken already */
 }
 
-static void warn(void *user, const struct nb_error *why)
-{
-    (void)user;
-    nb_log(NB_LOG_WARNING, "nodes: %s", why->text);
-}
-
 static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
 {
     struct nb_stream_worker *l = &n->workers[which];
@@ -50,7 +44,6 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
         return nb_error_errno(error, errno, "an eventfd");
     const struct nb_replica_settings settings = {
         .wake = wake,
-        .warn = warn,
         .user = l,
         .stream = which,
         .queue_entries = n->config->nodes_queue ? n->config->nodes_queue_entries : 0,
@@ -59,18 +52,19 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
         .same_for = SAME_MILLISECONDS,
         .compare_every = (int64_t)n->config->nodes_digest_seconds * 1000};
     rc = nb_replica_new(n->engine, &settings, &l->replica, error);
+    int failed = rc == 0 ? pthread_create(&l->thread, NULL, nb_follow_main, l) : 0;
+    if (failed != 0)
+        rc = nb_error_errno(error, failed, "starting a thread for the other nodes");
     if (rc != 0)
-        return rc;
-    rc = pthread_create(&l->thread, NULL, nb_follow_main, l);
-    l->is_started = rc == 0;
-    return rc == 0 ? 0 : nb_error_errno(error, rc, "starting a thread for the other nodes");
+        nb_replica_free(&l->replica);
+    return rc;
 }
 
 static void worker_stop(struct nb_stream_worker *l)
 {
     if (l->nodes == NULL)
         return;
-    if (l->is_started) {
+    if (l->replica != NULL) {
         wake(l);
         (void)pthread_join(l->thread, NULL); /* fails only for an invalid thread */
     }
@@ -97,7 +91,6 @@ int nb_nodes_start(struct nb_engine *engine, const struct nb_config *config,
     n->config = config;
     n->worker_count = (unsigned)config->nodes_streams;
     nb_member_name(config, n->name);
-    nb_stream_identify(n);
     pthread_mutex_init(&n->lock, NULL);
     int rc = nb_nodes_read_follow(config, &n->follow, error);
     for (unsigned i = 0; rc == 0 && i < n->worker_count; i++)
@@ -138,9 +131,9 @@ bool nb_nodes_follow(struct nb_nodes *n, struct nb_string name)
  * precedence over errors that may pass. */
 static void add_stream(struct nb_nodes *n, struct nb_stream_worker *l, struct nb_nodes_state *state)
 {
-    if (!l->is_started)
-        return;
     struct nb_replica *r = l->replica;
+    if (r == NULL)
+        return;
     uint64_t applied = atomic_load(&r->place->applied), last = atomic_load(&r->last);
     uint64_t lag = last > applied ? nb_clock_monotonic() - atomic_load(&r->looked) : 0;
     int stream = atomic_load(&r->stream);

@@ -108,34 +108,28 @@ static void emit_member(struct nb_emitter *e, const struct nb_member *m, uint64_
     nb_emit_close(e, '}');
 }
 
-static int emit_members(struct nb_emitter *e, struct nb_nodes *nodes, struct nb_error *error)
-{
-    struct nb_nodes_state state;
-    struct nb_member *members = NULL;
-    size_t count;
-    int rc = nb_nodes_members(nodes, &members, &count, error);
-    nb_nodes_state(nodes, NB_NODES_ALL, &state);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        emit_member(e, &members[i], state.applied + state.behind);
-    free(members);
-    return rc;
-}
-
 int nb_route_nodes(struct nb_request *request, struct nb_error *error)
 {
     struct nb_nodes *nodes = request->server->nodes;
     struct nb_emitter e = nb_emit_begin(&request->reply.body);
-    int rc = 0;
+    struct nb_nodes_state state;
+    struct nb_member *members = NULL;
+    size_t count = 0;
+    int rc = nodes == NULL ? 0 : nb_nodes_members(nodes, &members, &count, error);
+    if (rc != 0)
+        return rc;
     nb_emit_open(&e, '{');
-    if (nodes != NULL)
+    if (nodes != NULL) {
         nb_emit_nodes_state(&e, nodes);
+        nb_nodes_state(nodes, NB_NODES_ALL, &state);
+    }
     nb_emit_member_open(&e, "members", '[');
-    if (nodes != NULL)
-        rc = emit_members(&e, nodes, error);
+    for (size_t i = 0; i < count; i++)
+        emit_member(&e, &members[i], state.applied + state.behind);
     nb_emit_close(&e, ']');
     nb_emit_close(&e, '}');
-    int written = nb_emit_end(&e);
-    return rc != 0 ? rc : nb_reply_written(request, written, error);
+    free(members);
+    return nb_reply_written(request, nb_emit_end(&e), error);
 }
 
 /* ---- GET /metrics ---------------------------------------------------------------------------- */
@@ -180,8 +174,6 @@ int nb_nodes_metrics(struct nb_nodes *nodes, struct nb_buffer *out)
          (double)state.behind},
         {"nodes_lag_seconds", "Time since this node had all that the database has; 0 while it has.",
          (double)state.lag_nanoseconds / 1e9},
-        {"nodes_caught_up", "Whether this node had all that the others have, once.",
-         state.caught_up},
         {"nodes_put_back", "Changes that this node has put back since the database had lost them.",
          (double)state.put_back},
         {"nodes_queued", "Changes that wait in the queue for the database.", (double)state.queued},

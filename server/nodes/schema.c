@@ -20,10 +20,7 @@ int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct 
     if (file == NULL)
         return nb_error_errno(error, errno, path);
     size_t length = fread(bytes, 1, sizeof bytes, file);
-    bool has_failed = ferror(file) != 0;
     (void)fclose(file); /* the file was only read, so nothing is lost */
-    if (has_failed)
-        return nb_error_set(error, NB_IO, "%s cannot be read", path);
     struct nb_string text = nb_string_trim((struct nb_string){bytes, length});
     bool good =
         text.length == (size_t)NB_KEY_BYTES * 2 &&
@@ -39,10 +36,7 @@ int nb_nodes_read_key(const char *path, unsigned char key[NB_KEY_BYTES], struct 
 int nb_nodes_read_follow(const struct nb_config *config, uint64_t *follow, struct nb_error *error)
 {
     const char *at = config->nodes_follow;
-    uint64_t all = config->nodes_streams == NB_STREAMS_MOST
-                       ? UINT64_MAX
-                       : (UINT64_C(1) << config->nodes_streams) - 1;
-    *follow = *at == '\0' ? all : 0;
+    *follow = *at == '\0' ? UINT64_MAX >> (NB_STREAMS_MOST - config->nodes_streams) : 0;
     while (*at != '\0') {
         unsigned from = 0, to = 0;
         int length = 0, longer = 0;

@@ -22,8 +22,7 @@
 #include "server/nodes/stream_worker.h"
 
 enum {
-    GROUP_ENTRIES = 256,     /* most entries put back at once */
-    GROUP_BYTES = 4 << 20,   /* most bytes put back or read at once, the last entry not counted */
+    IDENTITY_MOST = 256,
     READ_MOST = 512,         /* most changes read at once */
     LOOK_MILLISECONDS = 100, /* time after which the stream is read even without a notification */
     REST_NANOSECONDS = 200000000,
@@ -34,12 +33,12 @@ enum {
 static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
 
 /* The identity contains all that affects what applying a change does. */
-void nb_stream_identify(struct nb_nodes *n)
+static void identify(const struct nb_engine *engine, char identity[IDENTITY_MOST])
 {
-    const struct nb_engine_settings *s = &n->engine->settings;
+    const struct nb_engine_settings *s = &engine->settings;
     char key[NB_CONTENT_ID_LENGTH + 1];
-    nb_key_content_id(&n->engine->key, 0xFE, "nodes", 5, key);
-    (void)snprintf(n->identity, sizeof n->identity,
+    nb_key_content_id(&engine->key, 0xFE, "nodes", 5, key);
+    (void)snprintf(identity, IDENTITY_MOST,
                    "bayesd format=%d tokenizer=%d apply=%d key=%.16s labels=%u models=%u "
                    "quarantine=%llu/%llu streams=%u",
                    NB_OPERATION_FORMAT, NB_TOKENIZER_VERSION, NB_APPLY_VERSION, key, s->labels,
@@ -65,38 +64,32 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
         "SELECT s.last, s.cut, s.made, s.identity, c.position, c.checksum"
         " FROM bayesd.stream s LEFT JOIN bayesd.change c"
         " ON c.stream = s.number AND c.position = least(s.last, $2) WHERE s.number = $1";
-    struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(l->which),
-                                                 nb_sql_text(l->nodes->identity)};
-    struct nb_sql_rows rows;
+    char identity[IDENTITY_MOST];
+    identify(l->nodes->engine, identity);
+    struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(l->which), nb_sql_text(identity)};
+    struct nb_sql_rows rows = {.count = 0};
     int rc = nb_database_run(l->database, IDENTIFY, values, NULL, error);
     values[1] = nb_sql_number(l->replica->delivered.position);
     if (rc == 0)
         rc = nb_database_run(l->database, LOOK, values, &rows, error);
-    if (rc == NB_FORBIDDEN) /* somebody may create the tables later */
-        return nb_error_set(error, NB_STOPPING,
-                            "the database has no tables for stream %u, or no rights to them "
-                            "(bayesd --nodes-init): %.*s",
-                            l->which, 160, error->text);
-    if (rc != 0)
-        return rc;
-    if (rows.count == 0) {
+    if (rc == NB_FORBIDDEN || (rc == 0 && rows.count == 0)) /* somebody may create them later */
         rc = nb_error_set(error, NB_STOPPING,
-                          "the database has no stream %u: call bayesd --nodes-init with the "
-                          "[nodes] streams of this node",
+                          "the database has no tables for stream %u, or no rights to them: call "
+                          "bayesd --nodes-init with the [nodes] streams of this node",
                           l->which);
-    } else {
+    if (rc == 0) {
         *found = (struct found){
             nb_sql_rows_number(&rows, 0, 0), nb_sql_rows_number(&rows, 0, 1),
             nb_sql_rows_number(&rows, 0, 2),
             (struct nb_point){nb_sql_rows_number(&rows, 0, 4), nb_sql_rows_number(&rows, 0, 5)}};
         atomic_store(&l->replica->last, found->last);
         struct nb_string there = nb_sql_rows_bytes(&rows, 0, 3);
-        if (!nb_string_equals(there, l->nodes->identity))
-            rc = nb_error_set(error, NB_CONFLICT,
-                              "the stream is of nodes with other versions, another key or other "
-                              "limits: it says \"%.*s\", and this node \"%s\"",
-                              (int)(there.length < 120 ? there.length : 120), there.bytes,
-                              l->nodes->identity);
+        if (!nb_string_equals(there, identity))
+            rc =
+                nb_error_set(error, NB_CONFLICT,
+                             "the stream is of nodes with other versions, another key or other "
+                             "limits: it says \"%.*s\", and this node \"%s\"",
+                             (int)(there.length < 120 ? there.length : 120), there.bytes, identity);
     }
     nb_sql_rows_deinit(&rows);
     return rc;
@@ -104,12 +97,13 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
 
 static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb_error *error)
 {
-    return nb_error_set(error, NB_CONFLICT,
-                        "stream %u has another change at %" PRIu64
-                        " than this node: the database has lost some, and other nodes have put "
-                        "others in their place; stop this node, and call bayesd --join URL of "
-                        "another one: what this one alone has is published again",
-                        l->which, position);
+    return nb_error_set(
+        error, NB_CONFLICT,
+        "stream %u has other changes than this node at %" PRIu64
+        " or after it: the database has lost some, and other nodes have put others "
+        "in their place, or none has them any more; stop this node, and call bayesd "
+        "--join URL of another one: what this one alone has is published again",
+        l->which, position);
 }
 
 /* ---- adding entries -------------------------------------------------------------------------- */
@@ -193,7 +187,7 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
         g->sum = one->checksum;
         return 0;
     }
-    if (g->count == GROUP_ENTRIES || g->bytes >= GROUP_BYTES ||
+    if (g->count == NB_TAKEN_MOST || g->bytes >= NB_TAKEN_BYTES ||
         one->position != g->end + g->count + 1)
         return 1;
     add(&g->entries, one->id, one->message);
@@ -213,13 +207,8 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, struc
         rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
                              found->last == 0 ? 1 : found->last, take_entry, &g, error);
     bool agrees = found->last == 0 || (found->there.position != 0 && g.sum == found->there.sum);
-    if (rc >= 0 && g.count > 0 && !agrees && found->there.position != 0)
+    if (rc >= 0 && (g.count == 0 || !agrees)) /* this node keeps only its last changes */
         rc = differ(l, found->last, error);
-    else if (rc >= 0 && (g.count == 0 || !agrees))
-        rc = nb_error_set(error, NB_CONFLICT,
-                          "this node has more of stream %u than the database, which ends at "
-                          "%" PRIu64 ", and does not keep what is between: see the page of nodes",
-                          l->which, found->last);
     else if (rc >= 0)
         rc = append(l, (struct nb_point){found->last, found->there.sum}, true, &g.entries, &had,
                     error);
@@ -238,34 +227,23 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, struc
 
 /* ---- this node ------------------------------------------------------------------------------- */
 
-static int outrun(struct nb_stream_worker *l, const struct found *found, uint64_t needs,
-                  struct nb_error *error)
-{
-    atomic_store(&l->is_outrun, true);
-    return nb_error_set(error, NB_CONFLICT,
-                        "stream %u begins behind %" PRIu64 " now, and this node needs %" PRIu64
-                        ": %s",
-                        l->which, found->cut, needs,
-                        l->nodes->config->nodes_peers[0] != '\0'
-                            ? "it takes the store of another node (peers)"
-                            : "name other nodes in [nodes] peers, of which it takes the store, or "
-                              "call bayesd --join with an empty directory");
-}
-
 /* Checks that the stream has the last entry delivered to this node. Returns 1 after an attempt to
  * put entries back: check again. */
 static int check_end(struct nb_stream_worker *l, const struct found *found, struct nb_error *error)
 {
     struct nb_point at = l->replica->delivered;
-    atomic_store(&l->is_outrun, false);
-    if (at.position == 0)
-        return found->cut > 0 ? outrun(l, found, 1, error) : 0;
+    bool is_outrun = found->there.position == 0 && found->cut > 0 && at.position <= found->cut;
+    atomic_store(&l->is_outrun, is_outrun);
     if (at.position > found->last) {
         int rc = put_back(l, found, error);
         return rc == 0 ? 1 : rc;
     }
-    if (found->there.position == 0 && at.position <= found->cut)
-        return outrun(l, found, at.position, error);
+    if (is_outrun)
+        return nb_error_set(error, NB_CONFLICT,
+                            "stream %u begins behind %" PRIu64 " now, and this node is at %" PRIu64
+                            ": it takes the store of a node that [nodes] peers names, or call "
+                            "bayesd --join",
+                            l->which, found->cut, at.position);
     return found->there.position == at.position && found->there.sum == at.sum
                ? 0
                : differ(l, at.position, error);
@@ -301,14 +279,11 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
                                 .id = nb_sql_rows_bytes(rows, row, 1),
                                 .checksum = nb_sql_rows_number(rows, row, 2),
                                 .message = nb_sql_rows_bytes(rows, row, 3)};
-    if (d.position != l->replica->delivered.position + 1)
-        return nb_error_set(error, NB_STOPPING, "stream %u has no change between %llu and %llu",
-                            l->which, (unsigned long long)l->replica->delivered.position,
-                            (unsigned long long)d.position);
-    if (nb_message_checksum(d.id, d.message) != d.checksum)
+    if (d.position != l->replica->delivered.position + 1 ||
+        nb_message_checksum(d.id, d.message) != d.checksum)
         return nb_error_set(error, NB_STOPPING,
-                            "change %llu of stream %u is damaged in the database: its checksum is "
-                            "another one",
+                            "change %llu of stream %u is damaged in the database (its checksum is "
+                            "another one), or the one before it is missing",
                             (unsigned long long)d.position, l->which);
     int rc = nb_replica_deliver(l->replica, &d, error);
     if (rc == NB_CORRUPT)
@@ -340,7 +315,7 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
     struct nb_point at = r->delivered;
     const struct nb_sql_value values[NB_SQL_VALUES] = {
         nb_sql_number(l->which), nb_sql_number(at.position), nb_sql_number(READ_MOST),
-        nb_sql_number(GROUP_BYTES)};
+        nb_sql_number(NB_TAKEN_BYTES)};
     struct nb_sql_rows rows;
     uint64_t began = nb_clock_monotonic();
     size_t bytes = 0;
@@ -359,7 +334,7 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
         bytes += nb_sql_rows_bytes(&rows, i, 3).length;
         rc = deliver(l, &rows, i, error);
     }
-    *is_end = rows.count < READ_MOST / 2 && bytes < GROUP_BYTES / 2;
+    *is_end = rows.count < READ_MOST / 2 && bytes < NB_TAKEN_BYTES / 2;
     nb_sql_rows_deinit(&rows);
     if (rc == 0 && *is_end)
         nb_replica_note_end(r, began);
@@ -396,9 +371,7 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
     int rc = nb_database_run(l->database, listen, NULL, NULL, error);
     bool listens = rc == 0; /* else the database knows no LISTEN: nodes also read on their own */
     rc = rc == NB_STOPPING ? rc : 0;
-    uint64_t half = l->nodes->config->nodes_patience *
-                    UINT64_C(500000000); /* half the time that clients wait */
-    uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
+    uint64_t publishes_after = nb_clock_monotonic() + OTHERS_FIRST;
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
         bool has_published = false;
         if (is_there && nb_clock_monotonic() >= publishes_after)

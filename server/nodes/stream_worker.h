@@ -20,7 +20,6 @@ struct nb_stream_worker {
     unsigned which;
     char *conninfo; /* owned */
     bool is_first;  /* the first worker of its database, which reads the members */
-    bool is_started;
     pthread_t thread;
     int wake;                      /* an eventfd: a message waits, or an answer is wanted */
     struct nb_replica *replica;    /* NULL: the node does not follow the stream */
@@ -44,14 +43,11 @@ struct nb_nodes {
     atomic_bool stops;
     uint64_t follow; /* a bit for each stream */
     char name[NB_MEMBER_NAME_MOST + 1];
-    char identity[256]; /* the same for all nodes of a stream */
     pthread_mutex_t lock;
     unsigned worker_count;
     struct nb_stream_worker workers[NB_STREAMS_MOST];
 };
 
-/* Sets `identity`. To be called before the other functions. */
-void nb_stream_identify(struct nb_nodes *nodes);
 /* The worker's thread: connects, and follows the stream until the node stops. */
 void *nb_follow_main(void *worker);
 

@@ -8,19 +8,12 @@
 
 #include "core/archive/dump/dump.h"
 #include "core/base/key.h"
-#include "core/base/number.h"
 #include "core/engine/writer.h"
 #include "core/model/live/model_transaction.h"
 #include "core/model/live/relayed.h"
 
 enum { PAGE_BYTES = 8192 };
 static const int64_t PATIENCE = INT64_C(86400000); /* milliseconds until parts are dropped: a day */
-
-bool nb_import_is_id(struct nb_string id)
-{
-    uint64_t value;
-    return id.length == NB_IMPORT_ID && nb_hex_read(id, &value);
-}
 
 /* ---- keeping parts --------------------------------------------------------------------------- */
 

@@ -21,8 +21,6 @@ enum {
     NB_PART_BYTES = 128 << 10, /* bytes of a part */
 };
 
-bool nb_import_is_id(struct nb_string id);
-
 /* Stores a part (NB_RELAYED_CHANGE_PART), or drops all parts of an import that was refused
  * (NB_RELAYED_CHANGE_IMPORT). Returns as nb_transaction. This and the next functions are for the
  * thread that applies the stream's changes. */

@@ -36,8 +36,7 @@ int nb_engine_restore(const struct nb_engine_settings *settings, const char *nam
 
 /* Requirements for another node's store. */
 struct nb_node_wanted {
-    uint64_t streams;   /* bit for each stream in which the store must have a place */
-    uint64_t *position; /* result: the sum of its positions in these streams */
+    uint64_t streams; /* bit for each stream in which the store must have a place */
 };
 
 /* Restores a backup of another node as nb_engine_restore does. Reads it from the descriptor `file`,

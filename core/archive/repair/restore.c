@@ -323,9 +323,6 @@ static int check_stream_states(const struct nb_engine *engine, const struct nb_n
         return nb_error_set(error, NB_CONFLICT,
                             "it does not have all streams that [nodes] follow names here, or has "
                             "not caught up with them");
-    *wanted->position = 0;
-    for (unsigned i = 0; i < s->streams; i++)
-        *wanted->position += atomic_load(&s->places[i].applied);
     return 0;
 }
 

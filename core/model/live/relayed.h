@@ -120,10 +120,8 @@ int nb_relay_ask(const struct nb_engine *engine, const struct nb_relayed_change 
                  struct nb_relayed_change_done *done, struct nb_error *error);
 void nb_relay_propose(const struct nb_engine *engine, struct nb_string model,
                       const struct nb_batch *batch, const struct nb_relayed_change *relayed_change);
-/* Returns 0 if this node has made all changes to `model` that any node has confirmed before, or if
- * changes are not shared. Needed before changes to documents that are looked up on this node, and
- * before one says that there is no such model. Returns NB_INVALID (no name of a model), NB_STOPPING
- * (without a relay), or the code of the relay's catch_up. */
+/* As catch_up of the relay; 0 if changes are not shared. Needed before changes to documents that
+ * are looked up on this node, and before one says that there is no such model. */
 int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model, bool waits,
                       struct nb_error *error);
 
@@ -140,9 +138,8 @@ void nb_relay_collected(uint64_t position);
 
 /* ---- how far a store has come ---------------------------------------------------------------- */
 
-/* The position in a stream is stored in the transaction that makes the change, so that each change
- * is made exactly once, no matter when a node dies. The functions are for the writer's thread,
- * except where one says otherwise. */
+/* The position in a stream is stored in the transaction that makes the change. The functions are
+ * for the writer's thread, except where one says otherwise. */
 
 /* A position, and a sum that is equal on two nodes if they have the same data there. */
 struct nb_point {
@@ -177,9 +174,6 @@ void nb_stream_states_note(struct nb_engine *engine);
 /* For a rebuild: copies the stored states and all messages. NB_CORRUPT: damaged. Any thread. */
 int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct nb_error *error);
 
-/* Makes the store follow the stream `which`, which was made at `made`. The next transaction writes
- * this. */
-void nb_stream_states_join(struct nb_engine *engine, unsigned which, uint64_t made);
 /* Whether the node once had all changes of each stream whose bit is set. Any thread. */
 bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams);
 
@@ -208,11 +202,10 @@ int nb_stream_states_check(const struct nb_relayed *relayed, struct nb_live *liv
 /* Returns the time of the change that is being made; without one, the time of the clock. */
 int64_t nb_stream_states_time(const struct nb_engine *engine);
 
-/* Notes a change as made if a node had queued it (core/nodes/queue.c). For each outbox and stream
- * the store has the number of the last entry that was made; it is written in the transaction that
- * makes the change. So a change that is published twice, however long after, is made only once, on
- * all nodes. Returns NB_EXISTS if this change, or a later one of its outbox, was made at another
- * position; or a code of the store. */
+/* Notes a change as made if a node had queued it (core/nodes/queue.c): the store has the number of
+ * the last entry of each outbox. So a change that is published twice, however long after, is made
+ * only once, on all nodes. Returns NB_EXISTS if this change, or a later one of its outbox, was made
+ * already; or a code of the store. */
 int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error);
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -239,9 +232,6 @@ int nb_message_put(const struct nb_view *view, enum nb_kept where, unsigned stre
                    const struct nb_traced *one, struct nb_error *error);
 int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned stream,
                       uint64_t number, struct nb_error *error);
-/* Deletes the first `most` messages. */
-int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
-                    struct nb_error *error);
 
 /* Calls `visit` with each message from the number `from` on, in order. Stops when `visit` returns
  * non-zero, and returns that; else 0, NB_CORRUPT or a code of the store. */

@@ -6,12 +6,10 @@
  *                                 time when this one was made, 8 bytes; the position, a varint; the
  *                                 checksum of the message there, 8 bytes; and 1 if the node has
  *                                 caught up once
- *     "onces", stream, identity   as a message without an id: in place of the checksum the number
- *                                 of the entry that was made last, its position as the message
+ *     "onces", stream, identity   the number of the entry that was made last, 8 bytes
  */
 #include "core/model/live/relayed.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +17,6 @@
 #include "core/base/key.h"
 #include "core/base/system.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/names.h"
 #include "core/model/live/state.h"
 
 enum {
@@ -118,9 +115,8 @@ int nb_relay_catch_up(const struct nb_engine *engine, struct nb_string model, bo
 {
     if (!nb_relay_is_wanted(engine))
         return 0;
-    int rc = nb_check_model_name(model, error);
-    const struct nb_relay *relay = rc == 0 ? relay_of(engine, model, error) : NULL;
-    return relay != NULL ? relay->catch_up(relay->user, waits, error) : rc != 0 ? rc : NB_STOPPING;
+    const struct nb_relay *relay = relay_of(engine, model, error);
+    return relay == NULL ? NB_STOPPING : relay->catch_up(relay->user, waits, error);
 }
 
 void nb_relay_apply(const struct nb_relayed *relayed)
@@ -180,16 +176,6 @@ int nb_message_delete(const struct nb_view *view, enum nb_kept where, unsigned s
 {
     char key[MESSAGE_KEY];
     return nb_store_delete(view, NB_TABLE_META, message_key(where, stream, number, key), error);
-}
-
-int nb_message_drop(const struct nb_view *view, enum nb_kept where, unsigned stream, size_t most,
-                    struct nb_error *error)
-{
-    char key[MESSAGE_KEY];
-    struct nb_string first = message_key(where, stream, 0, key);
-    size_t deleted;
-    return nb_store_clear(view, NB_TABLE_META, (struct nb_string){first.bytes, PREFIX_BYTES}, most,
-                          &deleted, error);
 }
 
 struct walk {
@@ -357,16 +343,6 @@ void nb_stream_states_note(struct nb_engine *engine)
     }
 }
 
-void nb_stream_states_join(struct nb_engine *engine, unsigned which, uint64_t made)
-{
-    struct nb_stream_states *s = &engine->stream_states;
-    assert(which < engine->settings.streams && atomic_load(&s->places[which].applied) == 0);
-    s->is_known = true;
-    s->streams = engine->settings.streams;
-    s->places[which].made = made;
-    s->places[which].is_due = true;
-}
-
 bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams)
 {
     for (unsigned i = 0; i < engine->settings.streams; i++)
@@ -460,29 +436,21 @@ int64_t nb_stream_states_time(const struct nb_engine *engine)
 
 /* ---- queued changes -------------------------------------------------------------------------- */
 
-static int take_first(void *user, const struct nb_traced *one, struct nb_error *error)
-{
-    (void)error;
-    *(struct nb_traced *)user = *one;
-    return 1;
-}
-
 int nb_once_note(struct nb_view *view, const struct nb_relayed *relayed, struct nb_error *error)
 {
-    uint64_t position = htole64(relayed->one.position);
-    const struct nb_traced note = {
-        relayed->outbox, relayed->entry, {"", 0}, {(const char *)&position, sizeof position}};
-    struct nb_traced last = {.position = 0};
+    struct nb_buffer row = {0};
+    struct nb_packer w = {.out = &row};
+    struct nb_string stored = {"", 0};
+    char key[MESSAGE_KEY];
+    struct nb_string name = message_key(NB_KEPT_ONCE, relayed->stream, relayed->outbox, key);
     if (relayed->outbox == 0)
         return 0;
-    int rc = nb_message_walk(view, NB_KEPT_ONCE, relayed->stream, relayed->outbox, take_first,
-                             &last, error);
-    if (rc < 0)
+    int rc = nb_store_get(view, NB_TABLE_META, name, &stored, error);
+    if (rc != 0 && rc != NB_NOT_FOUND)
         return rc;
-    if (last.position == relayed->outbox && last.checksum == relayed->entry &&
-        nb_string_same(last.message, note.message))
-        return 0; /* at the same position the change is tried again */
-    if (last.position == relayed->outbox && last.checksum >= relayed->entry)
+    struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
+    if (nb_unpack_u64(&u) >= relayed->entry)
         return nb_error_set(error, NB_EXISTS, "a change that was queued was made already");
-    return nb_message_put(view, NB_KEPT_ONCE, relayed->stream, &note, error);
+    nb_pack_u64(&w, relayed->entry);
+    return put(view, name, &w, error);
 }

@@ -61,7 +61,7 @@ static inline int put_message(struct stream *s, const char *id, struct nb_string
     if (atomic_load(&s->is_away))
         return nb_error_set(error, NB_STOPPING, "the stream is away");
     pthread_mutex_lock(&s->lock);
-    bool is_lost = atomic_load(&s->loses) && strchr(id, '-') == NULL;
+    bool is_lost = atomic_load(&s->loses) && id[0] == 'p';
     if (is_lost)
         lose(s, id);
     bool is_known = false;
@@ -158,12 +158,6 @@ static inline void wake(void *user)
     (void)user; /* it looks often */
 }
 
-static inline void warn(void *user, const struct nb_error *why)
-{
-    (void)user;
-    ck_assert_int_eq(why->code, NB_TOO_LARGE);
-}
-
 static inline void *follow(void *argument)
 {
     struct worker *l = argument;
@@ -223,7 +217,6 @@ static inline int open_node(struct node *n, uint64_t created, struct nb_error *e
     for (unsigned i = 0; rc == 0 && i < streams_of(n); i++) {
         struct worker *l = &n->workers[i];
         const struct nb_replica_settings how = {.wake = wake,
-                                                .warn = warn,
                                                 .user = l,
                                                 .stream = i,
                                                 .patience = UINT64_C(20000000000),
