@@ -519,7 +519,11 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
     if (!nb_published_is_stacked(live->published)) {
         nb_refit_drop(live);
         int code = nb_order_forget(order);
-        return code == 0 && lesson->rows != NULL ? teach_known(l, live, lesson) : code;
+        code = code == 0 && lesson->rows != NULL ? teach_known(l, live, lesson) : code;
+        /* A model whose documents have taught nothing yet stores no weights, and no lesson. */
+        if (nb_weights_places(nb_stack_weights_known(live->published->weights)) == 0)
+            nb_stack_lesson_forget(live->published->weights);
+        return code;
     }
     bool learns = lesson->rows != NULL && !l->is_restored;
     int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);
