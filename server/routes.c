@@ -23,7 +23,8 @@ static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label
                                              "word_counts", "top",        "min_known", NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
                                             "most",    "source", "contains", "labelled",
-                                            "limit",   "after",  "total",    NULL};
+                                            "limit",   "after",  "total",    "skip",
+                                            NULL};
 static const char *const EXPLAIN_QUERY[] = {"explain", "top", NULL};
 static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};

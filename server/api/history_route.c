@@ -153,7 +153,14 @@ static int json_label_read(struct nb_string text, struct nb_buffer *label, bool 
     return rc;
 }
 
-enum { ROWS_DEFAULT = 100, EXPLAIN_DEFAULT = 20, NEXT_DEFAULT = 20, NEXT_MOST = 200, ENDED = 1 };
+enum {
+    ROWS_DEFAULT = 100,
+    EXPLAIN_DEFAULT = 20,
+    NEXT_DEFAULT = 20,
+    NEXT_MOST = 200,
+    SKIP_MOST = 10000000, /* verdicts, as the setting `history` */
+    ENDED = 1
+};
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
@@ -185,8 +192,11 @@ static int read_labelled(const struct nb_request *request, struct nb_history_opt
 static int read_page(const struct nb_request *request, struct nb_history_options *options,
                      struct nb_error *error)
 {
-    uint64_t is_counted = 0;
+    uint64_t is_counted = 0, skip = 0;
     int rc = nb_request_query_rows(request, ROWS_DEFAULT, &options->limit, error);
+    if (rc == 0)
+        rc = nb_request_query_count(request, "skip", 0, SKIP_MOST, &skip, error);
+    options->skip = (size_t)skip;
     if (rc == 0)
         rc = nb_request_query_count(request, "total", 0, 1, &is_counted, error);
     options->is_counted = is_counted == 1;

@@ -158,6 +158,12 @@ def test_filters_and_pages(api):
     equal((page["history"][0]["id"], page["total"]), ("d10", 6), "from the second page on")
     page = client.get(f"{M}/history?limit=13&total=1&verdict=spam").ok().json
     equal(("next" in page, page["total"]), (False, 13), "no page follows one that has all")
+    page = client.get(f"{M}/history?limit=4&total=1&verdict=spam&skip=5").ok().json
+    equal(([row["id"] for row in page["history"]], page["total"]), (everything[10:18:2], 13), "from the sixth on")
+    equal(ids(client, f"?limit=4&verdict=spam&after={page['next']}"), everything[18::2], "and what follows")
+    page = client.get(f"{M}/history?limit=4&total=1&skip=21").ok().json
+    equal(([row["id"] for row in page["history"]], "next" in page), (everything[21:], False), "the end")
+    equal(ids(client, "?skip=25"), [], "behind the end")
     equal(ids(client, "?verdict=spam"), everything[::2])
     equal(ids(client, "?source=b"), everything[1::2])
     equal(ids(client, "?contains=D2"), ["d24", "d23", "d22", "d21", "d20"])
@@ -172,7 +178,7 @@ def test_filters_and_pages(api):
     equal(ids(client, "?labelled=1"), ["d03"])
     equal(len(ids(client, "?labelled=0")), 24)
     for query, word in (("limit=0", "limit"), ("least=2", "least"), ("labelled=2", "labelled"), ("total=2", "total"), ("from=x", "from"),
-                        ("after=x", "after"), ("newest=1", "newest")):
+                        ("after=x", "after"), ("skip=-1", "skip"), ("newest=1", "newest")):
         refused(client.get(f"{M}/history?{query}"), 400, word)
     refused(client.get("/v1/models/none/history"), 404, "none")
 

@@ -170,9 +170,10 @@ static int look(struct listing *l, uint64_t number, struct nb_string stored, str
     rc = find_label(&l->reading, &row, error);
     if (rc != 0 || !has_wanted_label(l->options, &row))
         return rc;
-    if (++l->rows > l->options->limit)
+    size_t end = l->options->skip + l->options->limit;
+    if (++l->rows <= l->options->skip || l->rows > end)
         return 0; /* only counted */
-    l->page_end = l->rows == l->options->limit ? number : 0;
+    l->page_end = l->rows == end ? number : 0;
     return l->visit(l->user, &row);
 }
 
@@ -240,7 +241,7 @@ int nb_engine_history(struct nb_engine *engine, struct nb_string model,
     l.is_done = l.reading.limits.records == 0 || l.reading.live->number == 0;
     while (rc == 0 && is_wanted(&l) && l.looked_at < LOOKED_AT_MOST)
         rc = list_some(&l, &why);
-    bool is_last = l.is_done && l.rows <= options->limit;
+    bool is_last = l.is_done && l.rows <= options->skip + options->limit;
     if (rc == 0)
         *rest = (struct nb_history_rest){is_last          ? 0
                                          : l.page_end > 0 ? l.page_end

@@ -53,6 +53,7 @@ struct nb_history_options {
     double least, most;        /* the probability, both included */
     enum { NB_HISTORY_ANY, NB_HISTORY_LABELLED, NB_HISTORY_UNLABELLED } is_labelled;
     uint64_t before; /* number of the row behind which the page begins; 0: from the newest */
+    size_t skip;     /* rows that match and come before the page */
     size_t limit;    /* rows, at least 1 */
     bool is_counted; /* count all rows that match, not only those of the page */
 };
@@ -72,7 +73,7 @@ struct nb_history_row {
 /* What follows a page. */
 struct nb_history_rest {
     uint64_t next;    /* number behind which the next page begins; 0: there is none */
-    uint64_t total;   /* rows from the page's first on that match, if they were counted */
+    uint64_t total;   /* rows from `before` on that match, if they were counted */
     bool is_complete; /* `total` counts all: the verdicts were not too many to examine */
 };
 
