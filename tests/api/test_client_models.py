@@ -79,6 +79,15 @@ def test_set_changes_what_is_named_alone(api):
     client.run("set", model, "decision", status=USAGE)
 
 
+def test_names_that_fit_nothing_are_told(api):
+    client, model = Bayesc(api), api.name()
+    client.run("train", "-m", model, "-l", "spam", stdin=b"pills")
+    client.run("set", model, 'prior={"spma": 2}')
+    equal(client.said, "bayesc: warning: prior names the label 'spma', of which the model has no document\n")
+    client.run("set", model, 'prior={"spam": 2}')
+    equal(client.said, "")
+
+
 def test_show(api):
     client, model = Bayesc(api), api.name()
     client.run("create", model, "--set", "max_age=3600")

@@ -41,6 +41,17 @@ static const struct nb_exchange SENDING = {
     .text = "{model}: created, with the preset {settings.preset}\n",
 };
 
+/* The daemon's doubts about the settings: names of labels and values that no document has. */
+static void print_warnings(const json_t *reply)
+{
+    size_t i;
+    const json_t *warning;
+    json_array_foreach(json_object_get(reply, "warnings"), i, warning)
+    {
+        nb_message("warning: %s", json_string_value(warning));
+    }
+}
+
 /* ---- create ---------------------------------------------------------------------------------- */
 
 static int run_create(struct nb_client *client, const void *user, char **arguments, size_t count,
@@ -134,6 +145,8 @@ static int run_set(struct nb_client *client, const void *user, char **arguments,
         rc = nb_answer_print(after, error);
     else if (rc == 0)
         print_changes(client, settings, json_object_get(after, "settings"));
+    if (rc == 0)
+        print_warnings(after);
     json_decref(after);
     json_decref(before);
     json_decref(changes);
