@@ -83,6 +83,10 @@ export async function on_a_phone_the_answers_are_in_sight(api) {
   const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));
   equal(ends.length, 8, "answers");
   holds(Math.max(...ends) <= PHONE.width, `answers end at ${ends}`);
+  const lowest = await tab.page.$$eval("tbody tr:not(.below)", (all) => Math.max(...all.map((one) => one.getBoundingClientRect().bottom)));
+  holds(lowest <= PHONE.height, `the rows end at ${lowest}: the filters are folded`);
+  await tab.press("Filters");
+  await tab.page.waitForSelector('input[type="search"]', {visible: true});
 }
 
 export async function rows_are_low(api) {
@@ -145,6 +149,17 @@ export async function pages_follow_each_other(api) {
   await tab.press("More");
   await tab.page.waitForFunction(() => document.querySelectorAll("tbody tr:not(.below)").length === 64);
   equal(new Set(await rows(tab)).size, 64, "each once");
+  const all = await rows(tab);
+  await tab.write(".filters input[type=number][step='1']", "41");
+  await tab.press("Go");
+  await tab.sees("caption", "41 to 64 of 64 verdicts that match, newest first");
+  equal(await rows(tab), all.slice(40), "from the forty-first on");
+  equal(await tab.page.evaluate(() => location.hash), "#/history/sample?at=41", "the address has it");
+  await tab.looksRight("history-jump");
+  await tab.page.reload();
+  await tab.sees("caption", "41 to 64 of 64 verdicts that match, newest first");
+  await tab.press("Show");
+  await tab.sees("caption", "50 of 64 verdicts that match");
 }
 
 export async function keys_label_and_undo(api) {

@@ -76,6 +76,9 @@ export async function settings_are_explained_tried_and_saved(api) {
   await tab.press("Save");
   await tab.sees(".told", "Saved: length_power, prior.");
   equal(await settings(), {...old, length_power: 0.5, prior: (await settings()).prior}, "saved");
+  await tab.write("#setting-prior", '{"spma": 2}');
+  await tab.press("Save");
+  await tab.sees(".told .warn", "prior names the label 'spma', of which the model has no document.");
   await tab.write("#setting-prior", "{");
   await tab.press("Save");
   await tab.sees(".told", 'prior: "{" cannot be read');
@@ -118,7 +121,7 @@ export async function of_a_large_model_it_is_asked_first(api) {
   await tab.press("Cancel", "dialog");
   await tab.press("Try it on a copy");
   await tab.press("Try it", "dialog");
-  await tab.sees("caption", "Now and with the change, of 5000 documents"); // those that are judged for it
+  await tab.sees("caption", "Now and with the change, of 5,000 documents"); // those that are judged for it
 }
 
 export async function settings_by_the_book_are_tried(api) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import {writeFile} from "node:fs/promises";
+import {join} from "node:path";
 import {equal, holds} from "./browser.mjs";
 
 const ADMIN = "an-admin-token-of-the-tests";
@@ -87,4 +89,22 @@ export async function a_token_for_some_models_shows_these(api) {
   await tab.sees("main table", "ham");
   const parts = await tab.page.$$eval(".parts a, main button", (all) => all.map((one) => one.textContent));
   equal([...new Set(parts)], ["Labels", "Sample", "Words"], "what is offered of a model");
+}
+
+// An undo by a source is for administrators.
+export async function a_token_that_may_train_is_offered_no_undo_of_a_run(api) {
+  const daemon = await api.daemon(CONFIG);
+  const trainer = await daemon.newToken("trainer", "train", "*");
+  const tab = await api.tab(daemon, {awaited: [401]});
+  await tab.go("train/made");
+  await fill(tab, trainer);
+  const file = join(daemon.folder, "one.txt");
+  await writeFile(file, "cheap pills");
+  await tab.page.waitForSelector("#train-files");
+  await (await tab.page.$("#train-files")).uploadFile(file);
+  await tab.sees("h2", "What will be learned");
+  await tab.write("#train-label", "spam");
+  await tab.press("Learn them");
+  await tab.sees("h3", "Done");
+  holds(!(await tab.text("main")).includes("Undo this run"), "an undo is offered");
 }

@@ -63,6 +63,18 @@ export function field(label, input, hint) {
     hint ? h("p", {class: "hint", id: `${id}-hint`}, hint) : null);
 }
 
+// Closed on a phone, until it is opened; elsewhere there is nothing to open (style.css has the same width).
+export function folded(title, isOpen, ...children) {
+  const phone = window.matchMedia("(max-width: 45rem)");
+  const details = h("details", {class: "folded", open: isOpen || !phone.matches}, h("summary", null, title), children);
+  const adapt = () => {
+    if (details.isConnected) details.open = !phone.matches;
+    else phone.removeEventListener("change", adapt);
+  };
+  phone.addEventListener("change", adapt);
+  return details;
+}
+
 // Tells a screen reader what has changed.
 export function say(text) {
   document.getElementById("said").textContent = text;

@@ -3,7 +3,7 @@
 
 import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
-import {failure, field, h, put, say} from "./dom.js";
+import {failure, field, folded, h, put, say} from "./dom.js";
 import {brief, count, moment, percent, plural} from "./format.js";
 import {choose, labelList, labelsOf, toneOf} from "./models.js";
 import {filters as ofAddress, keepFilters} from "./router.js";
@@ -165,6 +165,13 @@ class List {
     this.told = h("div");
     this.body = h("tbody");
     this.more = h("button", {type: "button", hidden: true, onclick: () => this.load(this.next)}, "More");
+    this.place = h("input", {type: "number", min: 1, step: 1, required: true});
+    this.jump = h("form", {class: "row filters", hidden: true, onsubmit: (event) => {
+      event.preventDefault();
+      this.at = Number(this.place.value);
+      this.load();
+    }}, field("Go to number", this.place), h("button", {type: "submit"}, "Go"));
+    this.at = Math.max(1, Math.floor(Number(ofAddress().at)) || 1); // number of the first row among those that match
     this.none = h("p", {class: "notice"}, "No kept verdict matches.");
     this.caption = h("caption", null, "Verdicts");
     this.all = h("input", {type: "checkbox", "aria-label": "Select all shown", onchange: () => {
@@ -175,7 +182,7 @@ class List {
     this.rows = [];
     const table = h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Verdicts"}, h("table", {class: "dense"}, this.caption,
       h("thead", null, h("tr", null, COLUMNS.map((name) => (name === "" ? h("td", {class: "box"}, this.all) : h("th", {scope: "col"}, name))))), this.body));
-    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, this.actions, table, this.none, this.more,
+    put(place, this.labels.length > CHOICES_MOST ? labelList("history-labels", this.labels) : null, this.filters(), this.told, this.actions, table, this.none, this.more, this.jump,
       h("p", {class: "hint"}, "While a row has the focus: j and k move, 1 to 9 give a label, u takes it back, x selects."));
   }
 
@@ -196,11 +203,11 @@ class List {
     this.read = () => Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
     const form = h("form", {class: "row filters", onsubmit: (event) => {
       event.preventDefault();
-      this.load();
+      this.search();
     }}, field("Id, Message-ID or Subject has", inputs.contains), field("Verdict", inputs.verdict), field("Probability at most (%)", inputs.most), field("From", inputs.from), field("To", inputs.to),
     field("Source", inputs.source), field("Label", inputs.labelled), field("Sort", inputs.sort), h("button", {type: "submit", class: "main"}, "Show"));
-    for (const input of [inputs.verdict, inputs.labelled, inputs.sort, inputs.from, inputs.to]) input.addEventListener("change", () => this.load());
-    return form;
+    for (const input of [inputs.verdict, inputs.labelled, inputs.sort, inputs.from, inputs.to]) input.addEventListener("change", () => this.search());
+    return folded("Filters", Object.keys(old).length > 0, form);
   }
 
   // One action for the rows that are selected.
@@ -225,12 +232,19 @@ class List {
       rows.some((row) => row.before !== undefined) ? h("button", {type: "button", class: "quiet", onclick: each("as before", (row) => row.undo())}, "Undo") : null);
   }
 
+  search() {
+    this.at = 1;
+    this.load();
+  }
+
   async load(after) {
     const {sort, ...asked} = this.read(), isSorted = sort === UNSURE;
-    if (!after) keepFilters({...asked, sort: isSorted ? sort : ""});
+    if (isSorted) this.at = 1;
+    const skip = after ? 0 : this.at - 1;
+    if (!after) keepFilters({...asked, sort: isSorted ? sort : "", at: skip > 0 ? this.at : ""});
     try {
       const reply = await get(of(this.info.name, ["history"], {...asked, most: asked.most === "" ? undefined : Number(asked.most) / 100,
-        from: dayStart(asked.from), to: dayEnd(asked.to), limit: isSorted ? SORTED : PAGE, after, total: after ? undefined : 1}));
+        from: dayStart(asked.from), to: dayEnd(asked.to), limit: isSorted ? SORTED : PAGE, after, skip: skip || undefined, total: after ? undefined : 1}));
       const {history, next} = reply;
       if (!after) this.total = `${count(reply.total)}${reply.total_is_complete ? "" : " or more"}`;
       if (isSorted) history.sort((a, b) => a.probability - b.probability);
@@ -241,9 +255,11 @@ class List {
       else put(this.body, nodes);
       if (this.rows.length > 0) this.rows[0].node.tabIndex = 0; // the rows' keys begin here
       put(this.told);
-      put(this.caption, `${count(this.rows.length)} of ${this.total} verdicts that match, ${isSorted ? `the least sure of the last ${count(SORTED)} first` : "newest first"}`);
+      const shown = this.at > 1 && this.rows.length > 0 ? `${count(this.at)} to ${count(this.at + this.rows.length - 1)}` : count(this.rows.length);
+      put(this.caption, `${shown} of ${this.total} verdicts that match, ${isSorted ? `the least sure of the last ${count(SORTED)} first` : "newest first"}`);
       this.next = next;
       this.more.hidden = !next;
+      this.jump.hidden = isSorted || (this.at === 1 && !next);
       this.none.hidden = this.body.childElementCount > 0;
       this.chosen();
       if (!after) say(plural(history.length, "verdict"));

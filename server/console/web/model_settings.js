@@ -110,7 +110,8 @@ export async function show(place, info) {
       const reply = await json("PUT", of(info.name), {...settings, ...changes});
       Object.assign(current, reply.settings);
       saved = written(all);
-      put(told, h("p", {class: "notice good"}, `Saved: ${Object.keys(changes).join(", ")}.`));
+      put(told, h("p", {class: "notice good"}, `Saved: ${Object.keys(changes).join(", ")}.`),
+        (reply.warnings ?? []).map((one) => h("p", {class: "notice warn", role: "alert"}, `${one}.`)));
       say("Saved.");
     });
   };

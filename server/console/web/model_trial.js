@@ -6,12 +6,12 @@
 
 import {get, json, model as of, send} from "./api.js";
 import {failure, h, put, table} from "./dom.js";
-import {count, number, percent} from "./format.js";
+import {count, number, percent, plural} from "./format.js";
 import {question} from "./model_labels.js";
 
 const ASKED_FROM = 5000; // documents from which on it is said before it begins how long it takes
-const FIGURES = [["Right", "accuracy", percent, 1], ["Log-loss", "log_loss", number, -1], ["Brier score", "brier", number, -1],
-  ["Calibration error", "ece", number, -1], ["100 (1 - area under ROC)", "one_minus_roca_percent", number, -1]];
+const FIGURES = [["Accuracy", "accuracy", percent, 1], ["Log-loss", "log_loss", number, -1], ["Brier score", "brier", number, -1],
+  ["Calibration error", "ece", number, -1], ["1 - AUC (%)", "one_minus_roca_percent", number, -1]];
 
 async function evaluated(name, dump, settings) {
   await send("PUT", of(name, ["import"]), {body: dump, type: "application/x-ndjson"});
@@ -40,7 +40,7 @@ async function compare(place, info, settings) {
     const before = await evaluated(copy, dump, info.settings);
     const after = await evaluated(copy, dump, settings);
     const rows = FIGURES.map(([title, key, format, sign]) => [title, format(before[key]), format(after[key]), verdictOf(before[key], after[key], sign)]);
-    put(place, table(`Now and with the change, of ${after.documents} documents`, [{name: "Figure"}, {name: "Now", number: true}, {name: "With it", number: true}, {name: "It is"}], rows),
+    put(place, table(`Now and with the change, of ${plural(after.documents, "document")}`, [{name: "Figure"}, {name: "Now", number: true}, {name: "With it", number: true}, {name: "It is"}], rows),
       h("p", {class: "hint"}, "Each document as a model without it would judge it. The copies are deleted; nothing is saved."));
   } catch (error) {
     put(place, failure(error));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learns chosen or dropped files: their labels and columns, progress, results, and the undo of a run.
 
+import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
 import {columnChoice, labelField} from "./columns.js";
 import {toCsv} from "./csv.js";
@@ -171,7 +172,7 @@ class Training {
         table("Errors", [{name: "File"}, {name: "Document", number: true}, {name: "Error"}],
           sender.errors.slice(0, ERRORS_SHOWN).map(([path, place, why]) => [path, String(place), why])),
         h("p", null, h("button", {type: "button", onclick: save}, `Save all ${count(sender.errors.length)} errors as CSV`))] : null,
-      sender.taught > 0 ? h("p", null, h("button", {type: "button", onclick: () => this.askUndo(sender)}, "Undo this run")) : null,
+      sender.taught > 0 && may("admin") ? h("p", null, h("button", {type: "button", onclick: () => this.askUndo(sender)}, "Undo this run")) : null,
       h("p", null, h("a", {href: address("try", this.name)}, `Try ${this.name}`)));
     say(`${sender.state === "over" ? "Done" : "Stopped"}: ${this.told.textContent}`);
   }
