@@ -21,10 +21,9 @@ static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label
                                              "threshold",   "target_fpr", "cost_fp",   "cost_fn",
                                              "positive",    "scores",     "documents", "remember",
                                              "word_counts", "top",        "min_known", NULL};
-static const char *const HISTORY_QUERY[] = {"verdict", "from",   "to",       "least",
-                                            "most",    "source", "contains", "labelled",
-                                            "limit",   "after",  "total",    "skip",
-                                            NULL};
+static const char *const HISTORY_QUERY[] = {"verdict", "from",     "to",       "least", "most",
+                                            "source",  "contains", "labelled", "limit", "after",
+                                            "total",   "skip",     NULL};
 static const char *const EXPLAIN_QUERY[] = {"explain", "top", NULL};
 static const char *const AT_QUERY[] = {"at", "stream", NULL};
 static const char *const NEXT_QUERY[] = {"count", NULL};
