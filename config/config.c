@@ -11,6 +11,7 @@
 
 #include "config/value.h"
 #include "core/base/buffer.h"
+#include "core/base/label.h"
 #include "core/base/string.h"
 
 /* A configuration has a few kilobytes. The limit keeps a wrong file, such as a log or a disk, out
@@ -75,7 +76,8 @@ static const struct nb_option *find_group(struct nb_string group)
     return NULL;
 }
 
-/* Refuses a key that is not in the group; the message names another group that has it. */
+/* Refuses a key that is not in the group; the message names another group that has it, or the
+ * key that is probably meant. */
 static int refuse_key(struct nb_string group, struct nb_string key, const char *where,
                       struct nb_error *error)
 {
@@ -85,6 +87,12 @@ static int refuse_key(struct nb_string group, struct nb_string key, const char *
         if (nb_string_equals(key, options[i].key))
             return nb_error_set(error, NB_INVALID, "%s: [%.*s] has no key \"%s\"; it is in [%s]",
                                 where, shown(group), group.bytes, options[i].key, options[i].group);
+    for (size_t i = 0; i < count; i++)
+        if (nb_string_equals(group, options[i].group) &&
+            nb_near_is(key, nb_string_of(options[i].key)))
+            return nb_error_set(error, NB_INVALID,
+                                "%s: [%.*s] has no key \"%.*s\": did you mean \"%s\"?", where,
+                                shown(group), group.bytes, shown(key), key.bytes, options[i].key);
     return nb_error_set(error, NB_INVALID,
                         "%s: [%.*s] has no key \"%.*s\"; bayesd --print-config lists all", where,
                         shown(group), group.bytes, shown(key), key.bytes);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/base/label.h"
+
 static const struct {
     const char *name;
     enum nb_action action; /* the action that the option chooses; NB_ACTION_SERVE: none */
@@ -86,6 +88,18 @@ static void take(struct nb_options *options, int which)
         options->action = OPTIONS[which].action;
 }
 
+static int refuse(const char *given, struct nb_error *error)
+{
+    struct nb_string name = {given, strcspn(given, "=")};
+    for (; name.length > 0 && name.bytes[0] == '-'; name.bytes++)
+        name.length--;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (nb_near_is(name, nb_string_of(OPTIONS[i].name)))
+            return nb_error_set(error, NB_INVALID, "%s is no option: did you mean --%s?", given,
+                                OPTIONS[i].name);
+    return nb_error_set(error, NB_INVALID, "%s is no option", given);
+}
+
 int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb_error *error)
 {
     struct option all[OPTION_COUNT + 1] = {{NULL, 0, NULL, 0}};
@@ -101,7 +115,7 @@ int nb_options_read(int argc, char **argv, struct nb_options *options, struct nb
         if (option == ':')
             return nb_error_set(error, NB_INVALID, "%s needs a value", at);
         if (option == '?')
-            return nb_error_set(error, NB_INVALID, "%s is no option", at);
+            return refuse(at, error);
         take(options, option);
     }
     if (optind < argc)
