@@ -110,6 +110,8 @@ def test_undo_asks(api):
     status, said = answered(client, b"y\n", "undo", model, "--source", "ann")
     holds(status == 0 and f"{model}: 1 document taken back" in said, said)
     equal(api.get(f"/v1/models/{model}").ok().json["documents"], 0)
+    status, said = answered(client, b"", "undo", model, "--source", "ann")
+    holds(status == 0 and "?" not in said and "0 documents taken back" in said, said)
 
 
 def test_a_new_model_with_a_near_name_is_asked_about(api):

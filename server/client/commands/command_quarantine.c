@@ -305,7 +305,8 @@ static int confirm(const struct nb_exchange_input *asked, struct nb_error *error
     trial.options = &options;
     trial.body = NULL;
     int rc = needs && nb_ask_is_possible() ? nb_exchange_ask(&UNDOING, &trial, &reply, error) : 0;
-    if (rc == 0 && needs)
+    bool has_none = reply != NULL && nb_answer_number(reply, "documents") == 0;
+    if (rc == 0 && needs && !has_none)
         rc = nb_exchange_confirm(false, "what a source or a span of time has taught is taken back",
                                  "taken back", error, "Take back %s of the model %s?",
                                  nb_counted(nb_answer_number(reply, "documents"), "document").text,
