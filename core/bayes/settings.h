@@ -80,7 +80,7 @@ struct nb_settings {
     int number;                 /* enum nb_number: core/bayes/numbers.h */
     uint64_t history;           /* verdicts to keep (core/writer/remember.h); 0: none */
     uint64_t history_days;      /* days to keep a verdict */
-    bool history_subject;       /* keep the Subject of a mail with its verdict */
+    bool history_subject;       /* keep Subject and From of a mail with its verdict */
     int new_fields;             /* enum nb_new_fields: what to do with fields not in `attributes` */
     char *mail_server;          /* owned; tokenizer/mail_values.h. NULL: none */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed by the first document */

@@ -218,6 +218,7 @@ int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdic
     struct nb_remember_note note = {.id = {id->bytes + before, id->length - before},
                                     .message_id = about->message_id,
                                     .subject = about->subject,
+                                    .sender = about->sender,
                                     .source = about->source,
                                     .verdict = nb_string_of(verdict->labels[verdict->best]),
                                     .probability = verdict->probabilities[verdict->best],

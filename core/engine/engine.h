@@ -98,8 +98,8 @@ int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
 /* Data to keep with a verdict; all borrowed. */
 struct nb_remembered {
     struct nb_string id;         /* id of the document; length 0: it is made from the content */
-    struct nb_string message_id; /* Message-ID of a mail; may be empty, like the subject */
-    struct nb_string subject;
+    struct nb_string message_id; /* Message-ID of a mail; may be empty, like the next two */
+    struct nb_string subject, sender;
     struct nb_string source; /* the client that asks */
 };
 /* Notes the verdict and the bag of the document for the model's history. The verdict is that of the

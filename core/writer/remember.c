@@ -13,7 +13,7 @@
 #include "core/model/registry.h"
 
 enum {
-    TEXT_MOST = 512, /* bytes of a Message-ID or Subject */
+    TEXT_MOST = 512, /* bytes of a Message-ID, Subject or From */
     ID_TEXT = 18,    /* '#', 16 digits, NUL */
 };
 
@@ -60,6 +60,7 @@ static int write_record(const struct nb_remember_note *note, const struct nb_bag
     struct nb_history_record record = {.id = note->id,
                                        .message_id = nb_utf8_cut(note->message_id, TEXT_MOST),
                                        .subject = nb_utf8_cut(note->subject, TEXT_MOST),
+                                       .sender = nb_utf8_cut(note->sender, TEXT_MOST),
                                        .source = note->source,
                                        .verdict = note->verdict,
                                        .probability = note->probability,
@@ -503,14 +504,19 @@ enum { MODEL_BYTES = 4, CLEARED = 1000 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
+enum { TRUNCATED = 1, HAS_SENDER = 2 }; /* flags */
+
 int nb_history_write(const struct nb_history_record *record, struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};
-    nb_pack_u8(&p, record->truncated);
+    nb_pack_u8(&p,
+               (record->truncated ? TRUNCATED : 0) + (record->sender.length > 0 ? HAS_SENDER : 0));
     nb_pack_u64(&p, (uint64_t)record->time);
     nb_pack_string(&p, record->id);
     nb_pack_string(&p, record->message_id);
     nb_pack_string(&p, record->subject);
+    if (record->sender.length > 0)
+        nb_pack_string(&p, record->sender);
     nb_pack_string(&p, record->source);
     nb_pack_string(&p, record->verdict);
     nb_pack_double(&p, record->probability);
@@ -527,11 +533,13 @@ int nb_history_read(struct nb_history_record *record, struct nb_string stored,
 {
     struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
     uint8_t flags = nb_unpack_u8(&u);
-    *record = (struct nb_history_record){.truncated = flags == 1};
+    *record = (struct nb_history_record){.truncated = (flags & TRUNCATED) != 0};
     record->time = (int64_t)nb_unpack_u64(&u);
     record->id = nb_unpack_string(&u);
     record->message_id = nb_unpack_string(&u);
     record->subject = nb_unpack_string(&u);
+    if ((flags & HAS_SENDER) != 0)
+        record->sender = nb_unpack_string(&u);
     record->source = nb_unpack_string(&u);
     record->verdict = nb_unpack_string(&u);
     record->probability = nb_unpack_double(&u);
@@ -540,7 +548,8 @@ int nb_history_read(struct nb_history_record *record, struct nb_string stored,
     record->feature_count = (size_t)nb_unpack_bounded(&u, UINT32_MAX);
     record->features = nb_unpack_string(&u);
     record->repeats = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
-    if (!u.failed && flags <= 1 && record->id.length > 0 && record->verdict.length > 0)
+    if (!u.failed && flags <= TRUNCATED + HAS_SENDER && record->id.length > 0 &&
+        record->verdict.length > 0)
         return 0;
     return nb_error_set(error, NB_CORRUPT, "a verdict in the history does not read back");
 }

@@ -24,8 +24,9 @@
  * older ones are removed. Only the writer may call the functions that write; the others are for any
  * thread that holds a view.
  *
- * Stored form: a byte, 1 if the document was truncated; the time in milliseconds since 1970 (8
- * bytes); id, Message-ID, Subject, source and verdict (strings); the probability (a double); the
+ * Stored form: a byte, 1 if the document was truncated, plus 2 if there is a From; the time in
+ * milliseconds since 1970 (8 bytes); id, Message-ID, Subject, From if there is one, source and
+ * verdict (strings); the probability (a double); the
  * tokenizer's fields, the positions and the number of features (varints); the features (a string,
  * core/ledger/features_coding.h); and for each feature that occurs more than once two
  * varints: its distance from the previous such feature (the first one's: its place, counted from
@@ -36,6 +37,7 @@ struct nb_history_record {
     struct nb_string id;
     struct nb_string message_id; /* of a mail, without angle brackets; may be empty */
     struct nb_string subject;    /* only with the setting `history_subject`; may be empty */
+    struct nb_string sender;     /* From, as the subject */
     struct nb_string source;     /* the client that asked for the verdict */
     struct nb_string verdict;    /* the winning label, ... */
     double probability;          /* ... and its probability */
@@ -94,7 +96,7 @@ int nb_history_trim(const struct nb_view *view, uint32_t model,
 /* The data noted with the bag; all borrowed. Strings that are too long are cut. */
 struct nb_remember_note {
     struct nb_string id; /* id of the document; not empty */
-    struct nb_string message_id, subject, source;
+    struct nb_string message_id, subject, sender, source;
     struct nb_string verdict; /* the label */
     double probability;
     uint32_t fields; /* fields of the tokenizer that made the bag */

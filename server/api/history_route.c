@@ -33,6 +33,7 @@ static void emit_row(struct nb_emitter *e, const struct nb_history_row *row)
     nb_emit_member_string(e, "source", row->source);
     emit_optional(e, "message_id", row->message_id);
     emit_optional(e, "subject", row->subject);
+    emit_optional(e, "from", row->sender);
     nb_emit_member_u64(e, "tokens", row->tokens);
     nb_emit_key(e, "label");
     if (row->label.length > 0)
@@ -101,6 +102,7 @@ static void emit_next(struct nb_emitter *e, const struct nb_next_document *d)
     nb_emit_member_bool(e, "remembered", d->is_remembered);
     emit_optional(e, "message_id", nb_string_of(d->message_id));
     emit_optional(e, "subject", nb_string_of(d->subject));
+    emit_optional(e, "from", nb_string_of(d->sender));
     nb_emit_member_text(e, "words", d->words);
     nb_emit_close(e, '}');
 }

@@ -384,7 +384,7 @@ void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_no
     nb_log_event(NB_LOG_INFO, "verdict", fields.list, fields.count);
 }
 
-enum { SUBJECT_MOST = 4096 }; /* most bytes that are decoded; the history keeps fewer */
+enum { FIELD_MOST = 4096 }; /* most bytes that are decoded; the history keeps fewer */
 
 static struct nb_string field(const struct nb_request *request, const struct nb_document *document,
                               const char *name)
@@ -395,13 +395,13 @@ static struct nb_string field(const struct nb_request *request, const struct nb_
     return nb_string_trim(nb_mime_find_field(mail, (size_t)request->config->header_bytes, name));
 }
 
-/* Reads the Subject as people see it, on one line. Raw bytes without a charset are read as the
+/* Reads a header field as people see it, on one line. Raw bytes without a charset are read as the
  * tokenizer reads them: as UTF-8 if they are valid, else as windows-1252. */
-static int read_subject(const struct nb_request *request, const struct nb_document *document,
-                        struct nb_buffer *subject)
+static int read_field(const struct nb_request *request, const struct nb_document *document,
+                      const char *name, struct nb_buffer *text)
 {
-    struct nb_string value = field(request, document, "Subject");
-    value.length = value.length < SUBJECT_MOST ? value.length : SUBJECT_MOST;
+    struct nb_string value = field(request, document, name);
+    value.length = value.length < FIELD_MOST ? value.length : FIELD_MOST;
     struct nb_bag_work work = NB_WORK_UNBOUNDED;
     struct nb_mail_charsets charsets = {.state = {.work = &work}};
     nb_mail_charsets_message(&charsets, (struct nb_string){document->bytes, document->length});
@@ -410,11 +410,11 @@ static int read_subject(const struct nb_request *request, const struct nb_docume
     nb_mail_charsets_deinit(&charsets);
     if (rc == 0)
         rc = nb_charset_to_utf8(NULL, nb_string_of("us-ascii"), words.bytes, words.length, SIZE_MAX,
-                                subject, NULL);
+                                text, NULL);
     nb_buffer_deinit(&words);
-    for (size_t i = 0; rc == 0 && i < subject->length; i++)
-        if ((unsigned char)subject->bytes[i] < 0x20)
-            subject->bytes[i] = ' ';
+    for (size_t i = 0; rc == 0 && i < text->length; i++)
+        if ((unsigned char)text->bytes[i] < 0x20)
+            text->bytes[i] = ' ';
     return rc;
 }
 
@@ -422,18 +422,21 @@ int nb_verdict_keep(const struct nb_request *request, const struct nb_verdict *v
                     const struct nb_document *document, const struct nb_kept_verdict *about,
                     struct nb_buffer *id, bool *is_kept, struct nb_error *error)
 {
-    struct nb_buffer subject = {0};
+    struct nb_buffer subject = {0}, sender = {0};
     struct nb_remembered kept = {.id = about->id, .source = about->source};
     int rc = about->source.length > 0 ? 0 : nb_request_source(request, &kept.source, error);
     if (rc != 0)
         return rc;
     kept.message_id = without_angles(field(request, document, "Message-ID"));
-    if (verdict->keeps_subject && read_subject(request, document, &subject) != 0)
+    if (verdict->keeps_subject && (read_field(request, document, "Subject", &subject) != 0 ||
+                                   read_field(request, document, "From", &sender) != 0))
         rc = nb_error_no_memory(error);
-    kept.subject = (struct nb_string){subject.bytes, subject.length};
+    kept.subject = nb_buffer_string(&subject);
+    kept.sender = nb_buffer_string(&sender);
     if (rc == 0)
         rc = nb_engine_remember(request->server->engine, verdict, document, &kept, id, is_kept,
                                 error);
     nb_buffer_deinit(&subject);
+    nb_buffer_deinit(&sender);
     return rc;
 }

@@ -350,11 +350,15 @@ def test_message_id_and_subject(api):
     mail_model(client, history=50)
     got = client.post(path + "/classify?remember=1", MAIL, kind="message/rfc822").ok().json
     row = rows(client, path=path)[0]
-    equal((row["id"], row["message_id"], "subject" in row), (got["id"], "one@example.org", False))
+    equal((row["id"], row["message_id"], "subject" in row, "from" in row), (got["id"], "one@example.org", False, False))
     equal(ids(client, "?contains=ONE@example", path), [got["id"]])
     mail_model(client, history=50, history_subject=True)
     client.post(path + "/classify?remember=1", MAIL, kind="message/rfc822").ok()
-    equal(rows(client, path=path)[0]["subject"], "Café offer folded")
+    row = rows(client, path=path)[0]
+    equal((row["subject"], row["from"]), ("Café offer folded", "a@example.org"))
+    equal(ids(client, "?contains=A@Example", path), [got["id"]])
+    document = client.get(path + "/next?count=1").ok().json["next"][0]
+    equal((document["subject"], document["from"]), ("Café offer folded", "a@example.org"))
     equal(ids(client, "?contains=" + quoted("café"), path), [got["id"]])
     raw = MAIL.replace(b"=?utf-8?Q?Caf=C3=A9?=", "Grüße".encode("latin-1")).replace(b"<one@", b"<raw@")
     client.post(path + "/classify?remember=1", raw, kind="message/rfc822").ok()

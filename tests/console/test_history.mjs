@@ -80,9 +80,9 @@ export async function on_a_phone_the_answers_are_in_sight(api) {
   const tab = await api.tab(daemon, {device: PHONE});
   await tab.go("history/sample");
   await tab.sees("tbody th", "text-1");
-  const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));
-  equal(ends.length, 8, "answers");
-  holds(Math.max(...ends) <= PHONE.width, `answers end at ${ends}`);
+  const [edge, ...ends] = await tab.page.$$eval(".scroll, tbody button", (all) => all.map((one) => one.getBoundingClientRect().right));
+  equal(ends.length, 12, "answers and reasons");
+  holds(Math.max(...ends) <= edge, `answers end at ${ends}, and what is in sight at ${edge}`);
   const lowest = await tab.page.$$eval("tbody tr:not(.below)", (all) => Math.max(...all.map((one) => one.getBoundingClientRect().bottom)));
   holds(lowest <= PHONE.height, `the rows end at ${lowest}: the filters are folded`);
   await tab.press("Filters");

@@ -130,3 +130,18 @@ export async function the_first_document_does_not_wait_for_the_measure(api) {
   await tab.sees("main", "at the beginning");
   await tab.page.waitForSelector("#busy[hidden]");
 }
+
+// A mail of the history is shown with what the history has of its header.
+export async function a_mail_is_shown_with_its_header(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const {settings} = await daemon.call("GET", "v1/models/sample");
+  await daemon.call("PUT", "v1/models/sample", {...settings, history: 100, history_subject: true});
+  await daemon.call("POST", "v1/models/sample/classify?remember=1", "From: =?utf-8?Q?J=C3=BCrg?= <j@example.org>\r\nSubject: Lunch\r\n\r\nfree on Friday?\r\n", {"Content-Type": "message/rfc822"});
+  const tab = await api.tab(daemon);
+  await tab.go("next/sample");
+  await tab.sees(".card h2", "Lunch");
+  await tab.sees(".card .from", "From: Jürg <j@example.org>");
+  await tab.sees(".card .hint", "Asked about");
+  await tab.looksRight("next-mail");
+}

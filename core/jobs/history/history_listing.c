@@ -93,6 +93,7 @@ static void fill_row(const struct nb_history_record *record, struct nb_history_r
     *row = (struct nb_history_row){.id = record->id,
                                    .message_id = record->message_id,
                                    .subject = record->subject,
+                                   .sender = record->sender,
                                    .source = record->source,
                                    .time = record->time,
                                    .verdict = record->verdict,
@@ -124,7 +125,8 @@ static bool matches(const struct nb_history_options *w, const struct nb_history_
                 row->probability <= w->most;
     return fits && is_or_any(w->verdict, row->verdict) && is_or_any(w->source, row->source) &&
            (w->contains.length == 0 || contains(row->id, w->contains) ||
-            contains(row->message_id, w->contains) || contains(row->subject, w->contains));
+            contains(row->message_id, w->contains) || contains(row->subject, w->contains) ||
+            contains(row->sender, w->contains));
 }
 
 static bool has_wanted_label(const struct nb_history_options *w, const struct nb_history_row *row)

@@ -48,7 +48,7 @@ int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *w
 struct nb_history_options {
     struct nb_string verdict;  /* the label that won */
     struct nb_string source;   /* source of the request */
-    struct nb_string contains; /* part of the id, Message-ID or Subject; ignores ASCII case */
+    struct nb_string contains; /* part of the id, Message-ID, Subject or From; no case */
     int64_t from, until;       /* milliseconds since 1970, both included */
     double least, most;        /* the probability, both included */
     enum { NB_HISTORY_ANY, NB_HISTORY_LABELLED, NB_HISTORY_UNLABELLED } is_labelled;
@@ -61,7 +61,7 @@ struct nb_history_options {
 /* A stored verdict; everything is borrowed for the call. */
 struct nb_history_row {
     uint64_t number; /* ascends with time */
-    struct nb_string id, message_id, subject, source;
+    struct nb_string id, message_id, subject, sender, source;
     int64_t time; /* milliseconds since 1970 */
     struct nb_string verdict;
     double probability;
@@ -105,13 +105,13 @@ void nb_history_found_deinit(struct nb_history_found *found);
 
 /* A document that would teach much. */
 struct nb_next_document {
-    struct nb_buffer id;        /* owned; may have NUL bytes */
-    char *verdict;              /* owned; the label that wins */
-    char *message_id, *subject; /* owned; may be empty */
-    char *words;                /* owned; some words of the text, with blanks between */
-    double probability, margin; /* of the winner; its lead over the runner-up */
-    int64_t time;               /* milliseconds since 1970: of the verdict, or when it was stored */
-    bool is_remembered;         /* the history has it; else it is stored */
+    struct nb_buffer id;                 /* owned; may have NUL bytes */
+    char *verdict;                       /* owned; the label that wins */
+    char *message_id, *subject, *sender; /* owned; may be empty */
+    char *words;                         /* owned; some words of the text, with blanks between */
+    double probability, margin;          /* of the winner; its lead over the runner-up */
+    int64_t time;       /* milliseconds since 1970: of the verdict, or when it was stored */
+    bool is_remembered; /* the history has it; else it is stored */
 };
 
 struct nb_next {

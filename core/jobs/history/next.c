@@ -88,6 +88,7 @@ static void next_document_deinit(struct nb_next_document *d)
     free(d->verdict);
     free(d->message_id);
     free(d->subject);
+    free(d->sender);
     free(d->words);
 }
 
@@ -317,6 +318,7 @@ static int keep(struct pool *s, const struct nb_history_record *about, bool is_r
     *d = (struct nb_next_document){.verdict = nb_string_copy(nb_string_of(v->labels[v->best])),
                                    .message_id = nb_string_copy(about->message_id),
                                    .subject = nb_string_copy(about->subject),
+                                   .sender = nb_string_copy(about->sender),
                                    .words = next_words(is_remembered ? &s->bag : &none),
                                    .probability = v->probabilities[v->best],
                                    .margin = margin,
@@ -327,7 +329,7 @@ static int keep(struct pool *s, const struct nb_history_record *about, bool is_r
         c->rows[c->row_count++] = s->rows.counts[i - 1].row;
     bool is_whole = nb_buffer_append(&d->id, about->id.bytes, about->id.length) == 0 &&
                     d->verdict != NULL && d->message_id != NULL && d->subject != NULL &&
-                    d->words != NULL;
+                    d->sender != NULL && d->words != NULL;
     return is_whole ? 0 : NB_NO_MEMORY;
 }
 

@@ -29,7 +29,7 @@ function offer(place, info, again) {
   put(place, h("section", {class: "panel"}, h("h2", null, "This model keeps no verdicts"),
     h("p", null, `It can keep its last verdicts on disk for ${info.settings.history_days} days, with the words of the documents and not the documents themselves: those for mail software, `,
       "and those of requests with ?remember=1. Here a wrong one can then be corrected without the mail."),
-    may("admin") ? [h("p", null, subject, " ", h("label", {for: "keep-subjects"}, "Keep the subjects of mails, too")),
+    may("admin") ? [h("p", null, subject, " ", h("label", {for: "keep-subjects"}, "Keep Subject and From of mails, too")),
       h("button", {type: "button", class: "main", onclick: begin}, `Keep the last ${count(KEPT)}`)] : h("p", null, "An administrator can switch that on.")));
 }
 
@@ -47,7 +47,7 @@ class Row {
     this.box.setAttribute("aria-label", `Select ${this.title}`);
     // What is read and pressed most comes first: on a phone the rest is out of sight.
     this.why = h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, "aria-expanded": "false", onclick: () => this.open()}, "Why");
-    this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("td", {class: "box"}, this.box), h("th", {scope: "row", title: this.title}, this.title),
+    this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("td", {class: "box"}, this.box), h("th", {scope: "row", title: row.from ? `${this.title}, from ${row.from}` : this.title}, this.title),
       h("td", null, h("span", {class: `badge ${toneOf(list.labels, row.verdict)}`, title: percent(row.probability)}, h("bdi", null, row.verdict), " ", brief(row.probability))), this.labels,
       h("td", null, this.why),
       h("td", {title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", null, row.source));
@@ -142,7 +142,7 @@ class Row {
     try {
       const {now} = await get(of(list.info.name, ["history", row.id], {explain: EXPLAIN}));
       const fields = Object.keys(list.info.settings.fields);
-      this.tell(h("h2", null, `Why: ${this.title}`), h("p", null, `The verdict of ${new Date(row.time).toLocaleString()} was ${row.verdict}, ${percent(row.probability)}. With what the model knows now:`),
+      this.tell(h("h2", null, `Why: ${this.title}`), row.from ? h("p", null, "From: ", h("bdi", null, row.from)) : null, h("p", null, `The verdict of ${new Date(row.time).toLocaleString()} was ${row.verdict}, ${percent(row.probability)}. With what the model knows now:`),
         h("div", {class: "columns"}, h("section", {class: "panel"}, summary(now)), h("section", {class: "panel"}, kinds(now, fields), change(now))), strongest(now, fields));
     } catch (error) {
       this.tell(failure(error));
@@ -204,7 +204,7 @@ class List {
     const form = h("form", {class: "row filters", onsubmit: (event) => {
       event.preventDefault();
       this.search();
-    }}, field("Id, Message-ID or Subject has", inputs.contains), field("Verdict", inputs.verdict), field("Probability at most (%)", inputs.most), field("From", inputs.from), field("To", inputs.to),
+    }}, field("Id, Message-ID, Subject or From has", inputs.contains), field("Verdict", inputs.verdict), field("Probability at most (%)", inputs.most), field("From", inputs.from), field("To", inputs.to),
     field("Source", inputs.source), field("Label", inputs.labelled), field("Sort", inputs.sort), h("button", {type: "submit", class: "main"}, "Show"));
     for (const input of [inputs.verdict, inputs.labelled, inputs.sort, inputs.from, inputs.to]) input.addEventListener("change", () => this.search());
     return folded("Filters", Object.keys(old).length > 0, form);

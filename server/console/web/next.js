@@ -48,7 +48,7 @@ class Labelling {
       h("a", {href: address("history", this.info.name)}, "History"), "."), this.undoButton());
     this.labels = this.keysOf(one);
     const teach = (label, i) => h("button", {type: "button", onclick: () => this.teach(label)}, h("kbd", null, KEYS[i]), ` ${label}`);
-    put(this.card, h("h2", null, one.subject || one.message_id || one.id), h("p", {class: "words"}, one.words || "(its words are not kept)"),
+    put(this.card, h("h2", null, one.subject || one.message_id || one.id), one.from ? h("p", {class: "from"}, "From: ", h("bdi", null, one.from)) : null, h("p", {class: "words"}, one.words || "(its words are not kept)"),
       h("p", {class: "hint"}, `${one.remembered ? "Asked about" : "Stored"} ${moment(Date.parse(one.time))}.`),
       h("p", {class: "hint"}, `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`),
       h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " Skip"), this.undoButton()));
