@@ -509,8 +509,10 @@ enum { TRUNCATED = 1, HAS_SENDER = 2 }; /* flags */
 int nb_history_write(const struct nb_history_record *record, struct nb_buffer *out)
 {
     struct nb_packer p = {.out = out};
-    nb_pack_u8(&p,
-               (record->truncated ? TRUNCATED : 0) + (record->sender.length > 0 ? HAS_SENDER : 0));
+    uint8_t flags = record->truncated ? TRUNCATED : 0;
+    if (record->sender.length > 0)
+        flags |= HAS_SENDER;
+    nb_pack_u8(&p, flags);
     nb_pack_u64(&p, (uint64_t)record->time);
     nb_pack_string(&p, record->id);
     nb_pack_string(&p, record->message_id);
