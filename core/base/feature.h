@@ -45,24 +45,25 @@ enum nb_field {
 enum { NB_FIELD_BITS = 5, NB_FIELD_SHIFT = 64 - NB_FIELD_BITS };
 #define NB_FIELD_HASH (((uint64_t)1 << NB_FIELD_SHIFT) - 1) /* the bits of a hash in an id */
 
-/* The visible text of a document is cut into passages, which are judged one by one
- * (core/stack/passages.h): passages of NB_PASSAGE_BYTES, and behind the first NB_PASSAGES_EQUAL of
- * them eight for every doubling of the text, so that their number is bounded. What is not visible
- * text (a mail's header fields) and the first line of a bare text stand in every passage. */
+/* The visible text of a document is cut into parts, of which passages consist that are judged one
+ * by one (core/stack/passages.h): parts of NB_PASSAGE_BYTES, and behind the first NB_PASSAGES_EQUAL
+ * of them eight for every doubling of the text, so that their number is bounded. What is not
+ * visible text (a mail's header fields) and the first line of a bare text stand in every passage.
+ */
 enum {
-    NB_PASSAGE_BYTES = 256,
-    NB_PASSAGES_EQUAL = 64,
-    NB_PASSAGES_SHIFT = 3, /* log2 of the next */
+    NB_PASSAGE_BYTES = 64,
+    NB_PASSAGES_EQUAL = 256,
+    NB_PASSAGES_SHIFT = 5, /* log2 of NB_PASSAGES_EQUAL / NB_PASSAGES_OF_OCTAVE */
     NB_PASSAGES_OF_OCTAVE = 8,
-    NB_PASSAGES = 160
+    NB_PASSAGES = 352
 };
 
 struct nb_feature {
     uint64_t id;    /* field in the top NB_FIELD_BITS bits, hash of the text in the others, which is
                        keyed except for its lowest bits (NB_FEATURE_OPEN) */
     uint32_t count; /* occurrences in the document, at least 1 */
-    /* The passage of the visible text in which it occurs first, from 1 on and below NB_PASSAGES; 0:
-     * it stands in every passage, or passages are not known. */
+    /* The part of the visible text in which it occurs first, from 1 on and below NB_PASSAGES; 0: it
+     * stands in every passage, or parts are not known. */
     uint32_t passage;
 };
 

@@ -235,7 +235,7 @@ static int take_passage(struct nb_verdict_private *p)
     for (size_t i = 0; i < size; i++) {
         const struct nb_feature *f = &bag->features[i];
         bool is_common = f->passage == 0 && nb_feature_field(f->id) != NB_FIELD_HIDDEN;
-        if (!is_common && f->passage != p->worst.passage)
+        if (!is_common && f->passage - p->worst.first >= p->worst.count)
             continue;
         own->features[own->size] = *f;
         own->rows[own->size] = p->rows[i];
@@ -279,11 +279,14 @@ static int explain_passage(struct nb_verdict_private *p, size_t *count,
 /* Tells which passage decides. */
 static void tell_passage(struct nb_verdict *verdict)
 {
+    enum { MOST = 256 }; /* bytes that are shown */
     const struct nb_verdict_private *p = verdict->private_;
     struct nb_decisive_passage *told = &verdict->passage;
     const struct nb_buffer *visible = &p->bag.visible;
-    nb_bag_passage(&p->bag, p->worst.passage, &told->from, &told->to);
-    size_t to = told->from + NB_PASSAGE_BYTES;
+    size_t begin, to;
+    nb_bag_passage(&p->bag, p->worst.first, &told->from, &to);
+    nb_bag_passage(&p->bag, p->worst.first + p->worst.count - 1, &begin, &told->to);
+    to = told->to < told->from + MOST ? told->to : told->from + MOST;
     to = to < visible->length ? to : visible->length;
     told->text = (struct nb_string){NULL, 0};
     if (told->from < to)

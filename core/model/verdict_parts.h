@@ -34,7 +34,7 @@ struct nb_verdict_private {
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
     bool is_prior; /* a stacked model knows no feature: `scores` decide, which are the prior */
-    struct nb_stack_worst worst; /* the passage that speaks most for spam; passage 0: none */
+    struct nb_stack_worst worst; /* the passage that speaks most for spam; count 0: none */
     double raised;          /* by how much the passage raised the log-odds of spam; 0: it did not */
     uint32_t passage_place; /* of that label */
     double whole;           /* its log-odds by all of the text */

@@ -363,7 +363,7 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     p->inputs.is_brief = most == 0;
     p->raised = 0;
     verdict->passage.label = NULL;
-    p->worst.passage = 0;
+    p->worst.count = 0;
     nb_parent_chain_lock(&p->chain);
     choose_judge(p);
     int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);

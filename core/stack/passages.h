@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A document judged by its passages: who appends innocent text to spam must not change the verdict
- * on the spam. Every passage of the visible text (core/base/feature.h) is judged like a document of
- * its own, together with all that stands in every passage: header fields, structure, attributes.
- * Hidden text belongs to no passage. The features of a passage are those that occur in it first.
- * For two labels; threads as for the inputs (core/stack/stack.h).
+ * on the spam. The visible text is cut into parts (core/base/feature.h). Passages of one to four
+ * parts are judged like documents of their own, together with all that stands in every passage:
+ * header fields, structure, attributes. Hidden text belongs to no part. The features of a part are
+ * those that occur in it first. For two labels; threads as for the inputs (core/stack/stack.h).
  *
- * Every input is a sum over features. So the pass over the counts only notes what each passage adds
- * (nb_stack_passages_turn), and a passage costs some hundred instructions. Its log-odds are
+ * Every input is a sum over features. So the pass over the counts only notes what each part adds
+ * (nb_stack_part_at), and a passage costs some hundred instructions. Its log-odds are
  *
  *     stack (sum over e of trust_e (b_e + sum over g of w_g x_g)) + twin (d + t)
  *
@@ -19,28 +19,28 @@
 
 #include "core/stack/stack_private.h"
 
-enum { NB_PASSAGE_LEAST = 24 };
+enum { NB_PASSAGE_LEAST = 24, NB_PASSAGE_SIZES = 2 };
 
-/* The fields that a passage can have: words, links, capitals, pairs, n-grams. */
+/* The fields that a part can have: words, links, capitals, pairs, n-grams. */
 enum { NB_PASSAGE_FIELDS = 5 };
 
-/* What the features of a passage add to the sums of the document. */
-struct nb_stack_passage {
+/* What the features of a part add to the sums of the document. */
+struct nb_stack_part {
     double x[NB_PASSAGE_FIELDS][NB_STACK_EXPERTS]; /* of the first label */
     double gains[NB_PASSAGE_FIELDS];               /* of the twin, for the second label */
     uint32_t features[NB_PASSAGE_FIELDS];
 };
 
 struct nb_stack_passages {
-    uint32_t end; /* one above the greatest number of a passage that the document has */
-    struct nb_stack_passage list[NB_PASSAGES]; /* by number; 0 is not used */
+    uint32_t end; /* one above the greatest number of a part that the document has */
+    struct nb_stack_part list[NB_PASSAGES]; /* by number; 0 is not used */
 };
 
-/* Empties the passages. Returns 0 or NB_NO_MEMORY. */
+/* Empties the parts. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_passages_begin(struct nb_stack_inputs *inputs);
-/* The passage with this number, emptied if the document has not had it before. */
-struct nb_stack_passage *nb_stack_passage_at(struct nb_stack_passages *passages, uint32_t number);
-/* Notes the passages from the noted features, where the pass did not. */
+/* The part with this number, emptied if the document has not had it before. */
+struct nb_stack_part *nb_stack_part_at(struct nb_stack_passages *passages, uint32_t number);
+/* Notes the parts from the noted features, where the pass did not. */
 void nb_stack_passages_collect(const struct nb_stack_pass *p, const struct nb_feature *features,
                                size_t size);
 

@@ -357,12 +357,12 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
 
 /* The passage that speaks most for a label (core/stack/passages.h). */
 struct nb_stack_worst {
-    uint32_t passage; /* its number; 0: none */
-    double log_odds;  /* of the label, by the passage alone */
+    uint32_t first, count; /* the parts of the text of which it consists; 0: none */
+    double log_odds;       /* of the label, by the passage alone, less what its size costs */
 };
 /* Finds the passage of a document with two labels that speaks most for the label at `place`, from
  * inputs of a bag that were computed with `wants_passages`. Under the same locks as nb_stack_score.
- * Returns false if the document has fewer than two passages. */
+ * Returns false if the document has no passage. */
 bool nb_stack_worst_passage(const struct nb_stack *stack, const struct nb_stack_weights *weights,
                             const struct nb_stack_inputs *inputs, uint32_t place,
                             struct nb_stack_worst *worst);
@@ -391,7 +391,7 @@ struct nb_stack_judged nb_stack_judged_unpack(uint64_t packed);
  *     z = max(z_whole, max over passages z_passage - m)
  *
  * m is `plain`, or `against` where that is less and the passage contradicts the whole: z_passage -
- * z_whole > 15, as where much innocent text hides spam. Each is the least of a grid of margins
+ * z_whole > 14, as where much innocent text hides spam. Each is the least of a grid of margins
  * whose log-loss, over documents as they were judged before they were learned, is hardly above the
  * log-loss without passages: what a clean document pays. Losses fade with every judged document,
  * and begin as if small margins had cost something. INFINITY: every margin costs too much. */

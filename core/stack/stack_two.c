@@ -221,10 +221,10 @@ static void two_note_bag(const struct nb_stack_pass *p, const struct nb_feature 
 }
 
 #ifdef __SSE2__
-/* The sums when the present passage began, to find what it adds. */
+/* The sums when the present part began, to find what it adds. */
 struct mark {
     uint32_t mask;    /* all bits, or 0 if passages are not wanted */
-    uint32_t passage; /* its number */
+    uint32_t passage; /* the number of the part */
     __m128d sums[NB_PASSAGE_FIELDS];
     double gains[NB_PASSAGE_FIELDS];
     uint32_t features[NB_PASSAGE_FIELDS];
@@ -255,13 +255,13 @@ static inline __attribute__((always_inline)) void put_documents(const struct nb_
     *second = (uint32_t)(d.all - d.own);
 }
 
-/* Ends the present passage and goes on with another one. */
+/* Ends the present part and goes on with another one. */
 static __attribute__((noinline)) void turn_to(const struct nb_stack_pass *p,
                                               struct reading *reading, uint32_t passage)
 {
     struct mark *mark = &reading->mark;
-    struct nb_stack_passage *to =
-        mark->passage == 0 ? NULL : nb_stack_passage_at(p->inputs->passages, mark->passage);
+    struct nb_stack_part *to =
+        mark->passage == 0 ? NULL : nb_stack_part_at(p->inputs->passages, mark->passage);
     for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
         unsigned field = nb_passage_fields[k];
         __m128d sums = reading->pairs.sums[field];

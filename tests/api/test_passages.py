@@ -70,7 +70,7 @@ def check_explanation(api, model, document, body):
     equal(rows[-1]["token"], None)
     holds(passage["whole"] < 0.5 < reply["probability"], passage)
     holds(passage["text"] in document.get("text", body), passage)
-    equal(passage["to"] - passage["from"], 256)
+    holds(passage["to"] - passage["from"] in (64, 128, 256), passage)
     said = {row["token"] for row in rows if row["token"]}
     shown = set(passage["text"].split()[1:-1])
     holds(len(said & shown) > 5, (said, shown))
@@ -109,7 +109,7 @@ def test_text_in_front(api):
         rnd = random.Random(11)
         probes = [{"text": f"Subject: about you\n{words(rnd, GOOD, 250)}\n{words(rnd, BAD, 90)}\n{words(rnd, GOOD, 250)}\n"} for _ in range(20)]
         found = [spam(api, model.path, probe) for probe in probes]
-        holds(sum(p > 0.5 for p in found) >= 11, f"with passages most are found: {found}")
+        holds(sum(p > 0.5 for p in found) >= 17, f"with passages most are found: {found}")
         model.put(preset="text", passages=False)
         found = [spam(api, model.path, probe) for probe in probes]
         holds(sum(p > 0.5 for p in found) <= 2, f"without them the attack works: {found}")
