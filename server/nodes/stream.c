@@ -99,7 +99,7 @@ static int differ(const struct nb_stream_worker *l, uint64_t position, struct nb
 {
     return nb_error_set(
         error, NB_CONFLICT,
-        "stream %u has other changes than this node at %" PRIu64
+        "stream %u has another change than this node at %" PRIu64
         " or after it: the database has lost some, and other nodes have put others "
         "in their place, or none has them any more; stop this node, and call bayesd "
         "--join URL of another one: what this one alone has is published again",
@@ -371,7 +371,9 @@ static int follow(struct nb_stream_worker *l, struct nb_error *error)
     int rc = nb_database_run(l->database, listen, NULL, NULL, error);
     bool listens = rc == 0; /* else the database knows no LISTEN: nodes also read on their own */
     rc = rc == NB_STOPPING ? rc : 0;
-    uint64_t publishes_after = nb_clock_monotonic() + OTHERS_FIRST;
+    uint64_t half = l->nodes->config->nodes_patience *
+                    UINT64_C(500000000); /* half the time that clients wait */
+    uint64_t publishes_after = nb_clock_monotonic() + (half < OTHERS_FIRST ? half : OTHERS_FIRST);
     while (rc == 0 && !atomic_load(&l->nodes->stops)) {
         bool has_published = false;
         if (is_there && nb_clock_monotonic() >= publishes_after)
