@@ -196,6 +196,15 @@ def test_links_lead_somewhere(api):
                 holds(anchor[1:] in anchors, f"{page} links to {path}{anchor}")
 
 
+def test_pictures_are_there(api):
+    """Of every view, light and dark, on a desk and on a phone."""
+    for page in ("README.md", os.path.join("server", "console", "README.md")):
+        pictures = re.findall(r'(?:src|srcset)="([^"]+)"', readme(page))
+        holds(len(pictures) > 1, page)
+        gone = [one for one in pictures if not os.path.exists(os.path.join(TOP, os.path.dirname(page), one))]
+        equal(gone, [], page)
+
+
 def taught_by(old):
     """The label that a command of bogofilter, sa-learn or rspamc teaches, or None."""
     command = old.split("`")[1]
