@@ -17,7 +17,6 @@
 #include "server/client/base/manual.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/exchange.h"
 #include "server/http/call/call.h"
 
 enum { TIMEOUT_SECONDS = 60 };
@@ -150,17 +149,22 @@ static int print_help(FILE *out)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static int run(const struct nb_command *command, struct nb_client *client, const void *options,
-               char **arguments, size_t count, struct nb_error *error)
+static int run(struct nb_asked *asked, struct nb_error *error)
 {
-    int rc = nb_access_token_read(client->daemon.token_file, &client->daemon.token, error);
+    const struct nb_command *command = asked->command;
+    const struct nb_subcommand *verb = NULL;
+    struct nb_call_target *daemon = &asked->client->daemon;
+    int rc = nb_access_token_read(daemon->token_file, &daemon->token, error);
     if (rc == 0)
         rc = nb_call_setup(error);
     if (rc != 0)
-        return command->give_up != NULL ? command->give_up(options, error->text) : rc;
-    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
-    rc = command->run != NULL ? command->run(client, options, arguments, count, error)
-                              : nb_exchange_run(command->exchange, &asked, error);
+        return command->give_up != NULL ? command->give_up(asked->options, error->text) : rc;
+    if (command->verbs != NULL)
+        rc = nb_verb_find(asked, &verb, error);
+    const struct nb_exchange *exchange = verb != NULL ? verb->exchange : command->exchange;
+    if (rc == 0)
+        rc = exchange != NULL ? nb_exchange_run(exchange, asked, error)
+                              : (verb != NULL ? verb->run : command->run)(asked, error);
     nb_call_teardown();
     if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout) != 0))
         rc = nb_error_set(error, NB_IO, "standard output cannot be written");
@@ -207,19 +211,18 @@ static int refuse(const struct nb_command *command, const struct nb_error *error
 
 static int parse_and_run(const struct nb_command *command, int argc, char **argv)
 {
-    _Alignas(max_align_t) char options[NB_COMMAND_OPTIONS_ROOM];
+    struct nb_command_options options = {.source = NULL};
     struct nb_error error = {0};
-    char **arguments = NULL;
-    size_t count = 0;
     struct nb_client client = client_of(command);
-    int rc = nb_flags_parse(command, argc, argv, options, &client, &arguments, &count, &error);
+    struct nb_asked asked = {.client = &client, .command = command, .options = &options};
+    int rc = nb_flags_parse(argc, argv, &options, &asked, &error);
     if (rc == 1) {
         nb_flags_help(command, stdout);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
     if (rc != 0)
         return refuse(command, &error);
-    rc = run(command, &client, options, arguments, count, &error);
+    rc = run(&asked, &error);
     nb_buffer_deinit(&client.daemon.token);
     if (rc == NB_IO && command->give_up == NULL && has_no_reader())
         end_by_signal();

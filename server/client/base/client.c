@@ -41,15 +41,14 @@ int nb_exit_status(int code)
     return EX_DATAERR;
 }
 
-int nb_answer_get(const struct nb_client *client, const char *rest, json_t **value,
-                  struct nb_error *error)
+int nb_model_get(const struct nb_client *client, json_t **model, struct nb_error *error)
 {
     struct nb_buffer path = {0};
-    int rc = nb_path_model(&path, client->model, rest);
+    int rc = nb_path_model(&path, client->model, "");
     const struct nb_call_request request = {.method = "GET", .path = path.bytes};
-    *value = NULL;
+    *model = NULL;
     rc =
-        rc == 0 ? nb_call_once(&client->daemon, &request, value, error) : nb_error_no_memory(error);
+        rc == 0 ? nb_call_once(&client->daemon, &request, model, error) : nb_error_no_memory(error);
     nb_buffer_deinit(&path);
     return rc;
 }
@@ -62,6 +61,11 @@ int nb_answer_print(const json_t *value, struct nb_error *error)
     return 0;
 }
 
+char *nb_answer_dump(const json_t *value)
+{
+    return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+}
+
 uint64_t nb_answer_number(const json_t *object, const char *name)
 {
     return (uint64_t)json_integer_value(json_object_get(object, name));
@@ -71,6 +75,18 @@ const char *nb_answer_text(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
     return text != NULL ? text : "";
+}
+
+const json_t *nb_answer_member(const json_t *value, struct nb_string path)
+{
+    while (path.length > 0) {
+        const char *dot = memchr(path.bytes, '.', path.length);
+        size_t length = dot != NULL ? (size_t)(dot - path.bytes) : path.length;
+        value = json_is_array(value) ? json_array_get(value, strtoul(path.bytes, NULL, 10))
+                                     : json_object_getn(value, path.bytes, length);
+        path = nb_string_from(path, length + (dot != NULL));
+    }
+    return value;
 }
 
 static int put(json_t *settings, const char *text, size_t length, struct nb_error *error)
@@ -155,39 +171,6 @@ int nb_write_file(const char *name, nb_write_content *content, void *user, struc
         (void)unlink(temporary.bytes);
     nb_buffer_deinit(&temporary);
     return rc;
-}
-
-struct fetching {
-    FILE *out;
-    bool is_broken; /* `out` cannot be written */
-    int (*check)(void *user, const char *bytes, size_t length);
-    void *user;
-};
-
-static int take_bytes(void *user, const char *bytes, size_t length)
-{
-    struct fetching *f = user;
-    f->is_broken = fwrite(bytes, 1, length, f->out) != length;
-    if (f->is_broken)
-        return NB_IO;
-    return f->check != NULL ? f->check(f->user, bytes, length) : 0;
-}
-
-int nb_fetch(const struct nb_client *client, const char *method, const char *path, FILE *out,
-             int (*check)(void *user, const char *bytes, size_t length), void *user,
-             struct nb_error *error)
-{
-    struct fetching f = {.out = out, .check = check, .user = user};
-    struct nb_buffer reply = {0};
-    struct nb_call *call = NULL;
-    const struct nb_call_request request = {
-        .method = method, .path = path, .take = take_bytes, .user = &f};
-    int rc = nb_call_open(&client->daemon, &call, error);
-    if (rc == 0)
-        rc = nb_call_make(call, &request, &reply, error);
-    nb_call_close(&call);
-    nb_buffer_deinit(&reply);
-    return f.is_broken ? nb_error_set(error, NB_IO, "the output cannot be written") : rc;
 }
 
 static const char *temporary_folder(void)

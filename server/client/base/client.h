@@ -15,6 +15,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/base/string.h"
 #include "server/http/call/call.h"
 
 /* A code beside enum nb_code and enum nb_call_code. */
@@ -30,18 +31,25 @@ struct nb_client {
 /* The exit status for a code below 0, of enum nb_code, enum nb_call_code or NB_CLIENT_USAGE. */
 int nb_exit_status(int code);
 
-/* GETs /v1/models/MODEL and `rest`, which begins with a slash or is empty. *value is owned by the
- * caller. Returns 0 or a code of nb_call_make. */
-int nb_answer_get(const struct nb_client *client, const char *rest, json_t **value,
-                  struct nb_error *error);
+/* GETs the description of the client's model. *model is owned by the caller. Returns 0 or a code of
+ * nb_call_make. */
+int nb_model_get(const struct nb_client *client, json_t **model, struct nb_error *error);
 
 /* Prints a JSON value in one line on standard output. Returns 0 or NB_IO. */
 int nb_answer_print(const json_t *value, struct nb_error *error);
+
+/* Returns any JSON value as text, numbers with ten digits. The caller frees it; NULL without a
+ * value or memory. */
+char *nb_answer_dump(const json_t *value);
 
 /* Returns a member of an object; 0 or "" if no member has this name and type. The text is
  * borrowed. */
 uint64_t nb_answer_number(const json_t *object, const char *name);
 const char *nb_answer_text(const json_t *object, const char *name);
+
+/* Returns the value that a path of names leads to: "a.b" is the member b of the member a, "a.0" the
+ * first element of the array a. NULL: there is none. Borrowed. */
+const json_t *nb_answer_member(const json_t *value, struct nb_string path);
 
 /* Puts one setting, NAME=VALUE, into `settings`, an object. The value is parsed as JSON; if it is
  * not JSON, it is taken as a string. It may hold spaces. An empty value is null. Returns 0, or
@@ -60,13 +68,6 @@ typedef int nb_write_content(void *user, FILE *out, struct nb_error *error);
  * NAME is as before, and NAME.part is removed. Returns 0, what `content` returns, NB_DISK_FULL,
  * NB_IO or NB_NO_MEMORY. */
 int nb_write_file(const char *name, nb_write_content *content, void *user, struct nb_error *error);
-
-/* Makes a request and writes the body of the reply to `out`, piece by piece; each is also given to
- * `check`, unless that is NULL; a code other than 0 from it ends the request (NB_CALL_STOPPED).
- * Returns 0, NB_IO, or a code of nb_call_make. */
-int nb_fetch(const struct nb_client *client, const char *method, const char *path, FILE *out,
-             int (*check)(void *user, const char *bytes, size_t length), void *user,
-             struct nb_error *error);
 
 /* Opens a nameless file in $TMPDIR or /tmp; on file systems without these, a file whose name is
  * removed at once. Returns a descriptor, which the caller closes, or NB_DISK_FULL, NB_NOT_FOUND or

@@ -12,19 +12,21 @@
 #include "core/base/string.h"
 #include "server/client/base/manual.h"
 
-#define AT(member) offsetof(struct nb_client, member)
+#define AT(its_name, its_letter, its_type, its_member)                                             \
+    .name = (its_name), .letter = (its_letter), .type = NB_FLAG_##its_type,                        \
+    .offset = offsetof(struct nb_client, its_member)
 
-/* Flags of every command. */
+/* Flags of every command; they set members of the client. */
 static const struct nb_flag COMMON[] = {
-    {"model", 'm', NB_FLAG_TEXT, AT(model), 0, 0},
-    {"url", 'u', NB_FLAG_TEXT, AT(daemon.url), 0, 0},
-    {"token-file", 0, NB_FLAG_TEXT, AT(daemon.token_file), 0, 0},
-    {"ca-file", 0, NB_FLAG_TEXT, AT(daemon.ca_file), 0, 0},
-    {"cert", 0, NB_FLAG_TEXT, AT(daemon.certificate), 0, 0},
-    {"key", 0, NB_FLAG_TEXT, AT(daemon.key), 0, 0},
-    {"timeout", 0, NB_FLAG_COUNT, AT(daemon.timeout), 1, 86400},
-    {"after", 0, NB_FLAG_COUNT, AT(daemon.after), 0, 9e15},
-    {"json", 0, NB_FLAG_SWITCH, AT(json), 0, 0},
+    {AT("model", 'm', TEXT, model)},
+    {AT("url", 'u', TEXT, daemon.url)},
+    {AT("token-file", 0, TEXT, daemon.token_file)},
+    {AT("ca-file", 0, TEXT, daemon.ca_file)},
+    {AT("cert", 0, TEXT, daemon.certificate)},
+    {AT("key", 0, TEXT, daemon.key)},
+    {AT("timeout", 0, COUNT, daemon.timeout), .least = 1, .most = 86400},
+    {AT("after", 0, COUNT, daemon.after), .most = 9e15},
+    {AT("json", 0, SWITCH, json)},
 };
 enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48 };
 enum { MODEL = 0, JSON = COMMON_COUNT - 1 /* indexes in COMMON */ };
@@ -153,12 +155,22 @@ static int check_count(const struct nb_command *command, size_t count, struct nb
     return nb_error_set(error, NB_CLIENT_USAGE, "it is: %s", nb_manual_usage(command->name).text);
 }
 
+static const struct nb_subcommand *verb_of(const struct nb_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->verb_count; i++)
+        if (strcmp(command->verbs[i].name, name) == 0)
+            return &command->verbs[i];
+    return NULL;
+}
+
 /* Returns whether the first argument is the model. A setting, NAME=VALUE, is not a model. */
 static bool has_model(const struct nb_command *command, const struct nb_client *client,
                       const char *first, size_t count)
 {
     if (count > 0 && count < command->model_from && command->is_model != NULL)
         return !client->names_model && command->is_model(first);
+    if (count > 0 && count < command->model_from && command->verbs != NULL)
+        return !client->names_model && verb_of(command, first) == NULL;
     return command->model_from > 0 && count >= command->model_from &&
            !(command->takes_settings && strchr(first, '=') != NULL);
 }
@@ -206,15 +218,29 @@ static int unknown_flag(const struct nb_command *command, const char *word, stru
                         flag != NULL ? flag->name : "", flag != NULL ? "?" : "");
 }
 
-int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void *options,
-                   struct nb_client *client, char ***arguments, size_t *count,
-                   struct nb_error *error)
+/* Sets the option of each flag that has a usual value. */
+static void set_usual(const struct nb_command *command, struct nb_command_options *options)
 {
+    for (size_t i = 0; i < command->flag_count; i++) {
+        const struct nb_flag *flag = &command->flags[i];
+        void *at = (char *)options + flag->offset;
+        if (flag->type == NB_FLAG_COUNT)
+            *(uint64_t *)at = (uint64_t)flag->usual;
+        else if (flag->type == NB_FLAG_NUMBER)
+            *(double *)at = flag->usual;
+        else if (flag->type == NB_FLAG_TEXT)
+            *(const char **)at = flag->usual_text;
+    }
+}
+
+int nb_flags_parse(int argc, char **argv, struct nb_command_options *options,
+                   struct nb_asked *asked, struct nb_error *error)
+{
+    const struct nb_command *command = asked->command;
+    struct nb_client *client = asked->client;
     struct getopt_tables tables;
-    assert(command->options_size <= NB_COMMAND_OPTIONS_ROOM);
     fill_tables(command, &tables);
-    if (command->options_size > 0)
-        memcpy(options, command->defaults, command->options_size);
+    set_usual(command, options);
     optind = 0; /* makes glibc begin anew */
     opterr = 0; /* errors are reported by the caller */
     int got;
@@ -231,25 +257,66 @@ int nb_flags_parse(const struct nb_command *command, int argc, char **argv, void
         int i = index_of(&tables, got);
         if (i == HELP)
             return 1;
+        const struct nb_flag *flag = flag_at(command, (size_t)i);
         bool is_own = (size_t)i < command->flag_count;
-        if (is_unused(command, flag_at(command, (size_t)i)))
-            return nb_error_set(error, NB_CLIENT_USAGE, "--%s: %s has no use of it",
-                                flag_at(command, (size_t)i)->name, command->name);
-        int rc = set_value(flag_at(command, (size_t)i), optarg, is_own ? options : client, error);
+        if (is_unused(command, flag))
+            return nb_error_set(error, NB_CLIENT_USAGE, "--%s: %s has no use of it", flag->name,
+                                command->name);
+        int rc = set_value(flag, optarg, is_own ? (void *)options : (void *)client, error);
         if (rc != 0)
             return rc;
-        client->names_model |= flag_at(command, (size_t)i) == &COMMON[MODEL];
+        client->names_model |= flag == &COMMON[MODEL];
+        asked->given |= is_own ? UINT64_C(1) << i : 0;
     }
-    *arguments = argv + optind;
-    *count = (size_t)(argc - optind);
-    int rc = check_count(command, *count, error);
-    if (rc != 0 || !has_model(command, client, **arguments, *count))
+    asked->arguments = argv + optind;
+    asked->count = (size_t)(argc - optind);
+    int rc = check_count(command, asked->count, error);
+    if (rc != 0 || !has_model(command, client, *asked->arguments, asked->count))
         return rc;
-    rc = check_model(client, **arguments, error);
-    client->model = **arguments;
-    ++*arguments;
-    --*count;
+    rc = check_model(client, *asked->arguments, error);
+    client->model = *asked->arguments++;
+    asked->count--;
     return rc;
+}
+
+bool nb_flag_is_given(const struct nb_asked *asked, const char *name)
+{
+    for (size_t i = 0; i < asked->command->flag_count; i++)
+        if (strcmp(asked->command->flags[i].name, name) == 0)
+            return (asked->given >> i & 1) != 0;
+    return false;
+}
+
+/* ---- verbs ----------------------------------------------------------------------------------- */
+
+/* Refuses the flags of other verbs instead of ignoring them. */
+static int check_flags(const struct nb_asked *asked, const struct nb_subcommand *verb,
+                       struct nb_error *error)
+{
+    for (size_t i = 0; i < asked->command->flag_count; i++) {
+        const char *name = asked->command->flags[i].name, *at = strstr(verb->flags, name);
+        size_t length = strlen(name);
+        bool takes = at != NULL && (at == verb->flags || at[-1] == ' ') && at[length] <= ' ';
+        if (!takes && (asked->given >> i & 1) != 0)
+            return nb_error_set(error, NB_CLIENT_USAGE, "--%s is not an option of %s %s", name,
+                                asked->command->name, verb->name);
+    }
+    return 0;
+}
+
+int nb_verb_find(struct nb_asked *asked, const struct nb_subcommand **verb, struct nb_error *error)
+{
+    const struct nb_command *command = asked->command;
+    *verb = asked->count == 0 ? command->verbs : verb_of(command, asked->arguments[0]);
+    if (*verb == NULL)
+        return nb_error_set(error, NB_CLIENT_USAGE, "there is no %s '%s': it is %s", command->name,
+                            asked->arguments[0], nb_manual_usage(command->name).text);
+    asked->arguments += asked->count > 0;
+    asked->count -= asked->count > 0;
+    if (asked->count < (*verb)->least || asked->count > (*verb)->most)
+        return nb_error_set(error, NB_CLIENT_USAGE, "it is: bayesc %s %s %s", command->name,
+                            (*verb)->name, (*verb)->arguments);
+    return check_flags(asked, *verb, error);
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */

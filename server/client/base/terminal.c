@@ -12,6 +12,7 @@
 
 #include "core/base/string.h"
 #include "core/base/system.h"
+#include "server/client/base/client.h"
 
 enum { COLUMNS_LEAST = 40, COLUMNS_USUAL = 80, COLUMNS_MOST = 100 };
 
@@ -314,105 +315,106 @@ void nb_table_deinit(struct nb_text_table *table)
     nb_buffer_deinit(&table->cells);
 }
 
-void nb_table_rows_head(struct nb_text_table *table, const struct nb_table_column *columns,
-                        size_t count)
+/* ---- tables of JSON -------------------------------------------------------------------------- */
+
+struct column {
+    char head[NB_TABLE_CELL];
+    struct nb_string member;
+    char kind; /* of the format: f, g, p, t, j; NUL: none */
+    int digits;
+};
+
+/* Reads the next column; false: there is none. */
+static bool next_column(const char **columns, struct column *column)
 {
+    struct nb_string text = {*columns, strcspn(*columns, "|")};
+    size_t length = strcspn(*columns, "=:|");
+    const char *format = memchr(text.bytes, ':', text.length), *end = text.bytes + text.length;
+    if (**columns == '\0')
+        return false;
+    *column = (struct column){.member = {text.bytes, length}};
+    (void)snprintf(column->head, sizeof column->head, "%.*s", (int)length, text.bytes);
+    if (text.bytes[length] == '=')
+        column->member =
+            (struct nb_string){text.bytes + length + 1, (size_t)((format != NULL ? format : end) -
+                                                                 (text.bytes + length + 1))};
+    else if (text.bytes[0] == '>')
+        column->member = nb_string_from(column->member, 1);
+    if (format != NULL && format[1] == '.')
+        column->digits = format[2] - '0';
+    column->kind = format != NULL ? end[-1] : '\0';
+    *columns = end + (*end == '|');
+    return true;
+}
+
+void nb_table_begin(struct nb_text_table *table, const char *columns)
+{
+    struct column column[NB_TABLE_COLUMNS];
     const char *heads[NB_TABLE_COLUMNS];
-    assert(count > 0 && count <= NB_TABLE_COLUMNS);
-    for (size_t i = 0; i < count; i++)
-        heads[i] = columns[i].head;
+    size_t count = 0;
+    while (count < NB_TABLE_COLUMNS && next_column(&columns, &column[count])) {
+        heads[count] = column[count].head;
+        count++;
+    }
     nb_table_head(table, heads, count);
 }
 
-static void add_json(struct nb_text_table *table, const json_t *value)
-{
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
-    nb_table_cell(table, "%s", text != NULL ? text : "");
-    free(text);
-}
-
-static void add_value(struct nb_text_table *table, const struct nb_table_column *column,
-                      size_t index, const json_t *value)
+static void add_value(struct nb_text_table *table, const struct column *column, const json_t *value)
 {
     const char *text = json_string_value(value);
+    double number = json_number_value(value);
     bool is_missing = value == NULL || json_is_null(value) || (text != NULL && *text == '\0');
-    if (is_missing && column->cell < NB_CELL_TEXT) {
-        nb_table_cell(table, "-");
-        return;
-    }
-    switch (column->cell) {
-    case NB_CELL_BOOL:
-        nb_table_cell(table, "%s", json_is_true(value) ? "yes" : "no");
-        break;
-    case NB_CELL_PERCENT:
-        nb_table_cell(table, "%.*f %%", column->digits, 100 * json_number_value(value));
-        break;
-    case NB_CELL_NUMBER:
-    case NB_CELL_COUNT:
+    if (column->kind != 'j' && is_missing)
+        nb_table_cell(table, "%s", column->kind == 'f' || column->kind == 't' ? "" : "-");
+    else if (column->kind != 'j' && text != NULL)
+        nb_table_cell(table, "%s", text);
+    else if (column->kind == 'f')
+        nb_table_cell(table, "%.*f", column->digits, number);
+    else if (column->kind == 'g')
+        nb_table_cell(table, "%.*g", column->digits, number);
+    else if (column->kind == 'p')
+        nb_table_cell(table, "%.*f %%", column->digits, 100 * number);
+    else if (column->kind != 'j' && json_is_integer(value))
         nb_table_cell(table, "%s", nb_figure_of((uint64_t)json_integer_value(value)).text);
-        break;
-    case NB_CELL_GENERAL:
-        nb_table_cell(table, "%.*g", column->digits, json_number_value(value));
-        break;
-    case NB_CELL_FIXED:
-        if (is_missing)
-            nb_table_cell(table, "%s", "");
-        else
-            nb_table_cell(table, "%.*f", column->digits, json_number_value(value));
-        break;
-    case NB_CELL_JSON:
-        add_json(table, value);
-        break;
-    case NB_CELL_INDEX:
-        nb_table_cell(table, "%zu", index + 1);
-        break;
-    case NB_CELL_NAME:
-    case NB_CELL_TEXT:
-    default:
-        nb_table_cell(table, "%s", text != NULL ? text : "");
-        break;
+    else if (column->kind != 'j' && json_is_boolean(value))
+        nb_table_cell(table, json_is_true(value) ? "yes" : "no");
+    else {
+        char *json = nb_answer_dump(value);
+        nb_table_cell(table, "%s", json != NULL ? json : "");
+        free(json);
     }
 }
 
-void nb_table_rows_add(struct nb_text_table *table, const struct nb_table_column *columns,
-                       size_t count, const char *name, size_t index, const json_t *row)
+void nb_table_row(struct nb_text_table *table, const char *columns, const char *name, size_t index,
+                  const json_t *row)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct nb_table_column *column = &columns[i];
-        if (column->add != NULL)
-            column->add(table, name, row);
-        else if (column->member == NULL)
-            add_value(table, column, index, row);
-        else if (strcmp(column->member, "@") == 0)
+    struct column column;
+    while (next_column(&columns, &column)) {
+        if (nb_string_equals(column.member, "@"))
             nb_table_cell(table, "%s", name);
+        else if (nb_string_equals(column.member, "#"))
+            nb_table_cell(table, "%zu", index + 1);
         else
-            add_value(table, column, index, json_object_get(row, column->member));
+            add_value(table, &column, nb_answer_member(row, column.member));
     }
 }
 
-void nb_table_rows_fill(struct nb_text_table *table, const struct nb_table_column *columns,
-                        size_t count, const json_t *rows)
+void nb_table_print_rows(const char *columns, const json_t *rows, FILE *out)
 {
     json_t *object = (json_t *)(uintptr_t)rows; /* its iterators only read it */
+    struct nb_text_table table;
     const char *name;
     const json_t *row;
     size_t i = 0;
+    nb_table_begin(&table, columns);
     json_object_foreach(object, name, row)
     {
-        nb_table_rows_add(table, columns, count, name, i++, row);
+        nb_table_row(&table, columns, name, i++, row);
     }
     json_array_foreach(rows, i, row)
     {
-        nb_table_rows_add(table, columns, count, "", i, row);
+        nb_table_row(&table, columns, "", i, row);
     }
-}
-
-void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows,
-                         FILE *out)
-{
-    struct nb_text_table table;
-    nb_table_rows_head(&table, columns, count);
-    nb_table_rows_fill(&table, columns, count, rows);
     nb_table_print(&table, out);
     nb_table_deinit(&table);
 }

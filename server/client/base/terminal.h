@@ -129,56 +129,22 @@ void nb_table_cell(struct nb_text_table *table, const char *format, ...)
 void nb_table_print(const struct nb_text_table *table, FILE *out);
 void nb_table_deinit(struct nb_text_table *table);
 
-/* Prints the rows of a reply as a table for people, from a description of the columns. One
- * thread. */
-/* How a cell shows the member of its row. Those before NB_CELL_TEXT show "-" for a member that is
- * missing, null or an empty text. */
-enum nb_table_cell_kind {
-    NB_CELL_NAME,    /* a text */
-    NB_CELL_BOOL,    /* "yes" or "no" */
-    NB_CELL_NUMBER,  /* an integer with commas */
-    NB_CELL_PERCENT, /* a share as "%.Nf %%" with N = `digits` */
-    NB_CELL_GENERAL, /* a number as "%.Ng" with N = `digits` */
-    NB_CELL_TEXT,    /* a text; empty if it is missing */
-    NB_CELL_COUNT,   /* an integer with commas, 0 if it is missing */
-    NB_CELL_FIXED,   /* a number as "%.Nf" with N = `digits`; empty if it is missing */
-    NB_CELL_JSON,    /* any value as JSON */
-    NB_CELL_INDEX    /* the number of the row, from 1 on */
-};
-
-struct nb_table_column {
-    const char *head;   /* as nb_table_head takes it */
-    const char *member; /* of the row; NULL: the row itself; "@": the name of the row */
-    enum nb_table_cell_kind cell;
-    int digits;
-    /* Adds a cell that no kind above can show; else NULL. */
-    void (*add)(struct nb_text_table *table, const char *name, const json_t *row);
-};
-
-/* A column whose cells show a member of the row. */
-#define NB_COLUMN(title, name, kind, places)                                                       \
-    {                                                                                              \
-        .head = (title), .member = (name), .cell = (kind), .digits = (places)                      \
-    }
-
-/* Expands an array into the two arguments of a function that takes columns: the array, its
- * length. */
-#define NB_COLUMNS(columns) (columns), sizeof(columns) / sizeof(columns)[0]
+/* Tables of rows that are JSON, described by their columns: "id|>P(label)=probability:.4f". A
+ * column is its head, as nb_table_head takes it; "=" and the path of its member in the row
+ * (nb_answer_member), unless that is the head; ":" and a format. Paths of their own are "@", the
+ * name of the row, and "#", its number from 1 on; none at all is the whole row. The formats of
+ * numbers are ".Nf", ".Ng" and ".Np", percent with N decimals; "t" is a text; "j" shows any value
+ * as JSON. Without a format integers have commas, true is yes and false no. A missing, null or
+ * empty value is "-"; with the formats "f" and "t" it is an empty cell. */
 
 /* Sets up the table and adds the row of heads. */
-void nb_table_rows_head(struct nb_text_table *table, const struct nb_table_column *columns,
-                        size_t count);
+void nb_table_begin(struct nb_text_table *table, const char *columns);
 
-/* Adds the cells of one row. `name` is "" in an array; `index` counts from 0. */
-void nb_table_rows_add(struct nb_text_table *table, const struct nb_table_column *columns,
-                       size_t count, const char *name, size_t index, const json_t *row);
+/* Adds a row. `name` is "" in an array; `index` counts from 0. */
+void nb_table_row(struct nb_text_table *table, const char *columns, const char *name, size_t index,
+                  const json_t *row);
 
-/* Adds a row for each element of an array or each member of an object; none for NULL. */
-void nb_table_rows_fill(struct nb_text_table *table, const struct nb_table_column *columns,
-                        size_t count, const json_t *rows);
-
-/* Prints a table of all rows. */
-void nb_table_rows_print(const struct nb_table_column *columns, size_t count, const json_t *rows,
-                         FILE *out);
+/* Prints a table with a row for each element of an array or member of an object; none for NULL. */
+void nb_table_print_rows(const char *columns, const json_t *rows, FILE *out);
 
 #endif

@@ -30,9 +30,10 @@ static int check(void *user, const char *bytes, size_t length)
 
 static int fetch(void *user, FILE *out, struct nb_error *error)
 {
+    static const struct nb_exchange BACKING_UP = {.method = "POST", .path = "/v1/backup"};
     struct checking c = {.damage = {0}};
     nb_backup_reader_init(&c.reader, NULL);
-    int rc = nb_fetch(user, "POST", "/v1/backup", out, check, &c, error);
+    int rc = nb_exchange_fetch(&BACKING_UP, user, out, check, &c, error);
     if (c.damage.code != 0)
         rc = nb_error_set(error, c.damage.code, "%s", c.damage.text);
     else if (rc == 0)
@@ -59,19 +60,17 @@ static int name_file(const char *where, struct nb_buffer *name, struct nb_error 
                : nb_error_no_memory(error);
 }
 
-static int run_backup(struct nb_client *client, const void *options, char **arguments, size_t count,
-                      struct nb_error *error)
+static int run_backup(struct nb_asked *asked, struct nb_error *error)
 {
-    (void)options;
-    (void)count;
-    if (strcmp(arguments[0], "-") == 0 && isatty(STDOUT_FILENO))
+    const char *where = asked->arguments[0];
+    if (strcmp(where, "-") == 0 && isatty(STDOUT_FILENO))
         return nb_error_set(error, NB_CLIENT_USAGE, "a backup is not written to a terminal");
-    if (strcmp(arguments[0], "-") == 0)
-        return fetch(client, stdout, error);
+    if (strcmp(where, "-") == 0)
+        return fetch(asked, stdout, error);
     struct nb_buffer name = {0};
-    int rc = name_file(arguments[0], &name, error);
+    int rc = name_file(where, &name, error);
     if (rc == 0)
-        rc = nb_write_file(name.bytes, fetch, client, error);
+        rc = nb_write_file(name.bytes, fetch, asked, error);
     if (rc == 0)
         (void)puts(name.bytes); /* a failure is seen when standard output is flushed */
     nb_buffer_deinit(&name);
@@ -106,14 +105,11 @@ static void run_beside(const char *beside, char *const *words)
     (void)execv(path, words);
 }
 
-static int run_restore(struct nb_client *client, const void *user, char **arguments, size_t count,
-                       struct nb_error *error)
+static int run_restore(struct nb_asked *asked, struct nb_error *error)
 {
+    char **arguments = asked->arguments;
     static char name[] = "bayesd", restore[] = "--restore", data[] = "--data";
     char *const words[] = {name, restore, arguments[0], data, arguments[1], NULL};
-    (void)client;
-    (void)user;
-    (void)count;
     if (access(arguments[0], R_OK) != 0)
         return nb_error_set(error, NB_NOT_FOUND, "%s: %s", arguments[0], strerror(errno));
     run_beside("bayesd", words);

@@ -15,7 +15,6 @@
 #include "server/client/commands/commands.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/files/files.h"
-#include "server/http/call/path.h"
 
 /* Classifies the same documents again and again over several connections, and measures each
  * request. The caller's thread starts one thread for each connection and waits for them. */
@@ -27,7 +26,7 @@ struct nb_load_body {
 };
 
 struct nb_load {
-    const struct nb_client *client;    /* borrowed, like the bodies */
+    const struct nb_asked *asked;      /* borrowed, like the bodies */
     const struct nb_load_body *bodies; /* at least one */
     size_t count;
     size_t connections; /* 1 to NB_LOAD_CONNECTIONS */
@@ -87,7 +86,7 @@ static void *run_line(void *user)
     struct line *line = user;
     struct nb_call *call = NULL;
     struct nb_buffer reply = {0};
-    line->rc = nb_call_open(&line->load->client->daemon, &call, &line->error);
+    line->rc = nb_call_open(&line->load->asked->client->daemon, &call, &line->error);
     for (size_t i = line->first; line->rc == 0 && nb_clock_monotonic() < line->end; i++)
         line->rc = ask(line, call, &line->load->bodies[i % line->load->count], &reply);
     nb_buffer_deinit(&reply);
@@ -133,14 +132,14 @@ static int gather(struct line *lines, size_t count, struct nb_load_result *resul
 static int load_run(const struct nb_load *load, struct nb_load_result *result,
                     struct nb_error *error)
 {
+    static const struct nb_exchange CLASSIFYING = {.path = "/v1/models/{model}/classify"};
     struct nb_buffer path = {0};
     struct line *lines = calloc(load->connections, sizeof *lines);
     size_t started = 0;
     *result = (struct nb_load_result){0};
     assert(load->count > 0 && load->connections > 0 && load->connections <= NB_LOAD_CONNECTIONS);
-    int rc = lines == NULL || nb_path_model(&path, load->client->model, "/classify") != 0
-                 ? nb_error_no_memory(error)
-                 : 0;
+    int rc = lines == NULL ? nb_error_no_memory(error)
+                           : nb_exchange_path(&CLASSIFYING, load->asked, &path, error);
     uint64_t start = nb_clock_monotonic();
     for (; rc == 0 && started < load->connections; started++) {
         lines[started] = (struct line){.load = load,
@@ -174,19 +173,10 @@ uint64_t nb_load_quantile(const uint64_t *times, size_t count, double share)
 /* Limits of the documents in memory: more than any cache of the daemon holds. */
 enum { BODIES_MOST = 10000, BYTES_MOST = 256 * 1024 * 1024, SEED = 1 };
 
-struct bench_options {
-    struct nb_files_options files;
-    uint64_t connections;
-    double seconds;
-};
-
-static const struct bench_options DEFAULTS = {.connections = 4, .seconds = 10};
-
 static const struct nb_flag FLAGS[] = {
-    NB_FILES_FLAGS(struct bench_options),
-    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct bench_options, connections), 1,
-     NB_LOAD_CONNECTIONS},
-    {"seconds", 's', NB_FLAG_NUMBER, offsetof(struct bench_options, seconds), 0.1, 3600},
+    NB_FILES_FLAGS,
+    NB_COUNT("connections", 'c', connections, 4, 1, NB_LOAD_CONNECTIONS),
+    NB_NUMBER("seconds", 's', seconds, 10, 0.1, 3600),
 };
 
 static const struct {
@@ -222,13 +212,12 @@ static int add_body(struct bodies *bodies, const struct nb_item *item, struct nb
 }
 
 /* Reads the documents and keeps a random sample. */
-static int read_bodies(const struct bench_options *options, char *const *paths, size_t count,
-                       struct bodies *bodies, struct nb_error *error)
+static int read_bodies(const struct nb_asked *asked, struct bodies *bodies, struct nb_error *error)
 {
-    struct nb_files_options files = options->files;
+    struct nb_files_options files = asked->options->files;
     struct nb_labelled_corpus corpus = {0};
     files.label = "none"; /* a corpus needs labels; they are not used here */
-    int rc = nb_labelled_corpus_read(&corpus, &files, paths, count, error);
+    int rc = nb_labelled_corpus_read(&corpus, &files, asked->arguments, asked->count, error);
     nb_labelled_corpus_shuffle(&corpus, SEED);
     for (size_t i = 0;
          rc == 0 && i < corpus.count && bodies->count < BODIES_MOST && bodies->bytes < BYTES_MOST;
@@ -286,33 +275,30 @@ static void print_text(const struct bodies *bodies, const struct nb_load_result 
         nb_message("%s requests failed", nb_figure_of(result->failed).text);
 }
 
-static int measure(const struct nb_client *client, const struct bench_options *options,
-                   const struct bodies *bodies, struct nb_error *error)
+static int measure(const struct nb_asked *asked, const struct bodies *bodies,
+                   struct nb_error *error)
 {
-    const struct nb_load load = {.client = client,
+    const struct nb_load load = {.asked = asked,
                                  .bodies = bodies->list,
                                  .count = bodies->count,
-                                 .connections = (size_t)options->connections,
-                                 .seconds = options->seconds};
+                                 .connections = (size_t)asked->options->connections,
+                                 .seconds = asked->options->seconds};
     struct nb_load_result result;
     int rc = load_run(&load, &result, error);
-    if (rc == 0 && client->json)
+    if (rc == 0 && asked->client->json)
         rc = print_json(bodies, &result, error);
     else if (rc == 0)
-        print_text(bodies, &result, options->connections);
+        print_text(bodies, &result, asked->options->connections);
     free(result.times);
     return rc;
 }
 
-static int run_bench(struct nb_client *client, const void *user, char **arguments, size_t count,
-                     struct nb_error *error)
+static int run_bench(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct bench_options *options = user;
     struct bodies *bodies = calloc(1, sizeof *bodies);
-    int rc = bodies == NULL ? nb_error_no_memory(error)
-                            : read_bodies(options, arguments, count, bodies, error);
+    int rc = bodies == NULL ? nb_error_no_memory(error) : read_bodies(asked, bodies, error);
     if (rc == 0)
-        rc = measure(client, options, bodies, error);
+        rc = measure(asked, bodies, error);
     for (size_t i = 0; bodies != NULL && i < bodies->count; i++)
         free((char *)(uintptr_t)bodies->list[i].bytes.bytes); /* copied by add_body */
     free(bodies);
@@ -321,7 +307,7 @@ static int run_bench(struct nb_client *client, const void *user, char **argument
 
 const struct nb_command NB_COMMAND_BENCH = {
     .name = "bench",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = SIZE_MAX,
     .run = run_bench,
 };

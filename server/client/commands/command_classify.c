@@ -19,37 +19,6 @@
  * threshold, the runner-up labels, and the tokens that weigh most. Main thread. */
 enum { TOP_MOST = 1000, EVIDENCE_MOST = 1000 };
 
-/* The columns that the user wants. */
-struct columns {
-    double threshold, min_known; /* both below 0: no decision */
-    uint64_t top, evidence;      /* numbers of labels and of tokens; 0: none */
-};
-
-/* ---- the request ----------------------------------------------------------------------------- */
-
-/* Appends the path of the operation, with the query that asks the daemon for these columns, and a
- * NUL. All functions here that return an int return 0 or NB_NO_MEMORY. */
-static int put_operation(const struct columns *columns, struct nb_buffer *path)
-{
-    const char *join = "?";
-    int rc = nb_buffer_puts(path, "/classify");
-    if (rc == 0 && columns->threshold >= 0) {
-        rc = nb_buffer_printf(path, "%sthreshold=%.17g", join, columns->threshold);
-        join = "&";
-    }
-    if (rc == 0 && columns->min_known >= 0) {
-        rc = nb_buffer_printf(path, "%smin_known=%.17g", join, columns->min_known);
-        join = "&";
-    }
-    if (rc == 0 && columns->top > 0) {
-        rc = nb_buffer_printf(path, "%stop=%" PRIu64, join, columns->top);
-        join = "&";
-    }
-    if (rc == 0 && columns->evidence > 0)
-        rc = nb_buffer_printf(path, "%sexplain=%" PRIu64, join, columns->evidence);
-    return rc == 0 ? nb_buffer_append(path, "", 1) : rc;
-}
-
 /* ---- the labels ------------------------------------------------------------------------------ */
 
 struct ranked {
@@ -87,14 +56,14 @@ static size_t rank_labels(const json_t *verdict, uint64_t top, struct ranked ran
     return heap.count;
 }
 
-static bool decides(const struct columns *columns)
+static bool decides(const struct nb_command_options *columns)
 {
     return columns->threshold >= 0 || columns->min_known >= 0;
 }
 
 /* Returns the label that a person reads first: the decision if one is asked for, or by the model's
  * setting ("unsure", "none"), else the label. Borrowed from the verdict, or "?". */
-static const char *first_label(const struct columns *columns, const json_t *verdict)
+static const char *first_label(const struct nb_command_options *columns, const json_t *verdict)
 {
     const json_t *decision = json_object_get(verdict, "decision");
     const char *label = json_string_value(
@@ -136,7 +105,7 @@ static int put_cell(const char *text, char separator, struct nb_buffer *out)
 /* Append the cells of a CSV row, each after the separator: decision; known; predicted_2,
  * probability_2 and so on to `top`; evidence. The cells are empty if the verdict is NULL (the
  * document was refused). */
-static int put_head(const struct columns *columns, char separator, struct nb_buffer *out)
+static int put_head(const struct nb_command_options *columns, char separator, struct nb_buffer *out)
 {
     int rc = decides(columns) ? put_cell("decision", separator, out) : 0;
     if (rc == 0 && columns->min_known >= 0)
@@ -147,8 +116,8 @@ static int put_head(const struct columns *columns, char separator, struct nb_buf
     return rc == 0 && columns->evidence > 0 ? put_cell("evidence", separator, out) : rc;
 }
 
-static int put_ranks(const struct columns *columns, const json_t *verdict, char separator,
-                     struct nb_buffer *out)
+static int put_ranks(const struct nb_command_options *columns, const json_t *verdict,
+                     char separator, struct nb_buffer *out)
 {
     struct ranked rank[TOP_MOST];
     size_t count = rank_labels(verdict, columns->top, rank);
@@ -173,8 +142,8 @@ static int put_known(const json_t *verdict, char separator, struct nb_buffer *ou
     return put_cell(text, separator, out);
 }
 
-static int put_columns(const struct columns *columns, const json_t *verdict, char separator,
-                       struct nb_buffer *out)
+static int put_columns(const struct nb_command_options *columns, const json_t *verdict,
+                       char separator, struct nb_buffer *out)
 {
     struct nb_buffer evidence = {0};
     int rc = 0;
@@ -198,7 +167,8 @@ static int put_columns(const struct columns *columns, const json_t *verdict, cha
 
 /* Appends the same columns for people, to be printed after the name of the document. The caller
  * must pass the text through nb_terminal_safe before it prints it on a terminal. */
-static int put_text(const struct columns *columns, const json_t *verdict, struct nb_buffer *out)
+static int put_text(const struct nb_command_options *columns, const json_t *verdict,
+                    struct nb_buffer *out)
 {
     struct ranked rank[TOP_MOST];
     size_t count = columns->top > 0 ? rank_labels(verdict, columns->top, rank) : 0;
@@ -211,32 +181,9 @@ static int put_text(const struct columns *columns, const json_t *verdict, struct
     return rc == 0 && columns->evidence > 0 ? put_evidence(verdict, out) : rc;
 }
 
-struct classify_options {
-    struct nb_files_options files;
-    bool is_csv, is_quiet;
-    uint64_t connections;
-    struct columns columns;
-};
-
-static const struct classify_options DEFAULTS = {.connections = 2,
-                                                 .columns = {.threshold = -1, .min_known = -1}};
-
-static const struct nb_flag FLAGS[] = {
-    NB_FILES_FLAGS(struct classify_options),
-    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct classify_options, connections), 1,
-     NB_CONNECTIONS_MOST},
-    {"csv", 0, NB_FLAG_SWITCH, offsetof(struct classify_options, is_csv), 0, 0},
-    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct classify_options, is_quiet), 0, 0},
-    {"threshold", 0, NB_FLAG_NUMBER, offsetof(struct classify_options, columns.threshold), 0, 1},
-    {"min-known", 0, NB_FLAG_NUMBER, offsetof(struct classify_options, columns.min_known), 0, 1},
-    {"top", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.top), 1, TOP_MOST},
-    {"evidence", 0, NB_FLAG_COUNT, offsetof(struct classify_options, columns.evidence), 1,
-     EVIDENCE_MOST},
-};
-
 struct output {
     bool is_json, is_csv;
-    const struct columns *columns;
+    const struct nb_command_options *columns;
     bool has_head;             /* the head of the CSV was printed; it is printed once */
     bool has_rows;             /* a part of the CSV was printed */
     bool is_told;              /* the user was told that the model has learned too little */
@@ -388,39 +335,31 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
     return rc;
 }
 
-static int run_classify(struct nb_client *client, const void *user, char **arguments, size_t count,
-                        struct nb_error *error)
+static int run_classify(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct classify_options *options = user;
-    struct nb_files_options files = options->files;
-    struct output output = {.is_json = client->json,
+    static const struct nb_exchange CLASSIFYING = {
+        .path = "/v1/models/{model}/classify",
+        .query = {"threshold", "min_known=min-known", "top", "explain=evidence"}};
+    const struct nb_command_options *options = asked->options;
+    struct output output = {.is_json = asked->client->json,
                             .is_csv = options->is_csv,
-                            .columns = &options->columns,
+                            .columns = options,
                             .counts = json_object()};
-    struct nb_buffer path = {0};
-    if (options->is_csv && client->json)
+    if (options->is_csv && output.is_json)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "only one of --csv and --json may be given: the output is one of them");
-    if (put_operation(&options->columns, &path) != 0)
-        return nb_error_no_memory(error);
-    files.keeps_rows = options->is_csv;
     struct nb_run run = {
-        .client = client,
-        .files = &files,
-        .operation = path.bytes,
-        .connections = (size_t)options->connections,
-        .is_quiet = true,
-        .wants_refused = options->is_csv,
+        .asked = asked,
+        .exchange = &CLASSIFYING,
         .take = take_verdict,
         .head = take_head,
         .form = &output.form,
         .user = &output,
     };
-    int rc = nb_run_documents(&run, arguments, count, error);
+    int rc = nb_run_send(&run, error);
     nb_buffer_deinit(&output.name);
     nb_buffer_deinit(&output.row);
     nb_buffer_deinit(&output.more);
-    nb_buffer_deinit(&path);
     if (output.lost > 0)
         nb_message(
             "the charset of the table, %s, lacks %s of the new columns: a question mark stands "
@@ -430,15 +369,26 @@ static int run_classify(struct nb_client *client, const void *user, char **argum
         nb_message("the model knows no token of %s of these documents: their labels are those "
                    "likely of any document",
                    nb_figure_of(output.silent).text);
-    if (rc == 0 && !client->json && !options->is_csv && !options->is_quiet)
+    if (rc == 0 && !output.is_json && !options->is_csv && !options->is_quiet)
         print_summary(&output, run.documents);
     json_decref(output.counts);
     return rc != 0 ? rc : nb_run_status(&run);
 }
 
+static const struct nb_flag FLAGS[] = {
+    NB_FILES_FLAGS,
+    NB_COUNT("connections", 'c', connections, 2, 1, NB_CONNECTIONS_MOST),
+    NB_SWITCH("csv", 0, is_csv),
+    NB_QUIET_FLAG,
+    NB_NUMBER("threshold", 0, threshold, -1, 0, 1),
+    NB_NUMBER("min-known", 0, min_known, -1, 0, 1),
+    NB_COUNT("top", 0, top, 0, 1, TOP_MOST),
+    NB_COUNT("evidence", 0, evidence, 0, 1, EVIDENCE_MOST),
+};
+
 const struct nb_command NB_COMMAND_CLASSIFY = {
     .name = "classify",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_classify,

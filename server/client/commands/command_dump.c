@@ -15,7 +15,6 @@
 #include "server/client/base/terminal.h"
 #include "server/client/bogofilter/bogofilter.h"
 #include "server/client/commands/commands.h"
-#include "server/http/call/path.h"
 #include "tokenizer/text.h"
 
 enum { LINE_MOST = 256 * 1024 * 1024 };
@@ -74,13 +73,11 @@ static int check(void *user, const char *bytes, size_t length)
 
 static int fetch(void *user, FILE *out, struct nb_error *error)
 {
-    const struct nb_client *client = user;
-    struct nb_buffer path = {0};
+    static const struct nb_exchange EXPORTING = {.method = "GET",
+                                                 .path = "/v1/models/{model}/export"};
     struct nb_dump_check dump;
     int rc = nb_dump_check_init(&dump);
-    if (rc == 0)
-        rc = nb_path_model(&path, client->model, "/export");
-    rc = rc == 0 ? nb_fetch(client, "GET", path.bytes, out, check, &dump, error)
+    rc = rc == 0 ? nb_exchange_fetch(&EXPORTING, user, out, check, &dump, error)
                  : nb_error_no_memory(error);
     if (rc == 0 || rc == NB_CALL_STOPPED) {
         rc = nb_dump_check_end(&dump);
@@ -88,7 +85,6 @@ static int fetch(void *user, FILE *out, struct nb_error *error)
             (void)nb_error_set(error, rc, "the daemon's dump is not whole: %s", dump.error.text);
     }
     nb_dump_check_deinit(&dump);
-    nb_buffer_deinit(&path);
     return rc;
 }
 
@@ -98,16 +94,14 @@ static bool is_no_path(const char *word)
     return strchr(word, '/') == NULL && strcmp(word, "-") != 0;
 }
 
-static int run_export(struct nb_client *client, const void *options, char **arguments, size_t count,
-                      struct nb_error *error)
+static int run_export(struct nb_asked *asked, struct nb_error *error)
 {
-    (void)options;
-    if (count == 0 && isatty(STDOUT_FILENO))
+    if (asked->count == 0 && isatty(STDOUT_FILENO))
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "a model is not written to a terminal: name a file, as in bayesc "
                             "export %s FILE, or redirect the output",
-                            client->model);
-    return nb_write_file(count > 0 ? arguments[0] : "-", fetch, client, error);
+                            asked->client->model);
+    return nb_write_file(asked->count > 0 ? asked->arguments[0] : "-", fetch, asked, error);
 }
 
 const struct nb_command NB_COMMAND_EXPORT = {
@@ -121,20 +115,6 @@ const struct nb_command NB_COMMAND_EXPORT = {
 };
 
 /* ---- import ---------------------------------------------------------------------------------- */
-
-struct import_options {
-    bool is_replacing;
-    const char *format;
-    const char *source;
-};
-
-static const struct import_options DEFAULTS = {.format = "auto"};
-
-static const struct nb_flag FLAGS[] = {
-    {"format", 0, NB_FLAG_TEXT, offsetof(struct import_options, format), 0, 0},
-    {"replace", 0, NB_FLAG_SWITCH, offsetof(struct import_options, is_replacing), 0, 0},
-    NB_SOURCE_FLAG(struct import_options),
-};
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
@@ -175,7 +155,7 @@ static int find_format(const char *name, FILE *in, bool is_packed, enum format *
 static int refuse_existing(const struct nb_client *client, struct nb_error *error)
 {
     json_t *row = NULL;
-    int rc = nb_answer_get(client, "", &row, error);
+    int rc = nb_model_get(client, &row, error);
     json_decref(row);
     if (rc == NB_NOT_FOUND)
         return 0;
@@ -285,23 +265,19 @@ static ssize_t give_bytes(void *user, char *bytes, size_t room)
     return rc == 0 ? (ssize_t)length : -1;
 }
 
-static int send_dump(const struct nb_client *client, const char *source, FILE *in,
-                     const char *encoding, json_t **row, struct nb_error *error)
+static int send_dump(struct nb_asked *asked, FILE *in, const char *encoding, json_t **row,
+                     struct nb_error *error)
 {
-    struct nb_buffer path = {0};
+    static const struct nb_exchange IMPORTING = {
+        .method = "PUT", .path = "/v1/models/{model}/import", .query = {"source"}};
     struct upload u = {.in = in, .is_packed = encoding != NULL};
-    int rc = nb_dump_check_init(&u.check);
+    int rc = nb_dump_check_init(&u.check) == 0 ? 0 : nb_error_no_memory(error);
+    asked->type = "application/x-ndjson";
+    asked->encoding = encoding;
+    asked->give = give_bytes;
+    asked->user = &u;
     if (rc == 0)
-        rc = nb_path_model(&path, client->model, "/import");
-    if (rc == 0)
-        rc = nb_path_query(&path, "source", source);
-    const struct nb_call_request request = {.method = "PUT",
-                                            .path = path.bytes,
-                                            .type = "application/x-ndjson",
-                                            .encoding = encoding,
-                                            .give = give_bytes,
-                                            .user = &u};
-    rc = rc == 0 ? nb_call_once(&client->daemon, &request, row, error) : nb_error_no_memory(error);
+        rc = nb_exchange_ask(&IMPORTING, asked, row, error);
     /* A fault of the dump may be the cause of the daemon's error. */
     if (ferror(in))
         rc = nb_error_set(error, NB_IO, "the dump cannot be read");
@@ -309,19 +285,18 @@ static int send_dump(const struct nb_client *client, const char *source, FILE *i
         rc = nb_error_set(error, u.check.error.code, "the dump is not whole: %s",
                           u.check.error.text);
     nb_dump_check_deinit(&u.check);
-    nb_buffer_deinit(&path);
     return rc;
 }
 
-static int import_file(const struct nb_client *client, const struct import_options *options,
-                       FILE *in, const char *encoding, struct nb_error *error)
+static int import_file(struct nb_asked *asked, FILE *in, const char *encoding,
+                       struct nb_error *error)
 {
     struct nb_bogofilter_list list = {.rows = NULL};
     enum format format = FORMAT_DUMP;
     json_t *row = NULL;
-    int rc = find_format(options->format, in, encoding != NULL, &format, error);
-    if (rc == 0 && !options->is_replacing)
-        rc = refuse_existing(client, error);
+    int rc = find_format(asked->options->format, in, encoding != NULL, &format, error);
+    if (rc == 0 && !asked->options->is_replacing)
+        rc = refuse_existing(asked->client, error);
     bool is_list = rc == 0 && format == FORMAT_BOGOFILTER;
     FILE *dump = is_list ? NULL : in;
     if (is_list)
@@ -330,13 +305,13 @@ static int import_file(const struct nb_client *client, const struct import_optio
     if (is_list && rc == 0 && (dump = nb_bogofilter_dump(&list)) == NULL)
         rc = nb_error_no_memory(error);
     if (rc == 0)
-        rc = send_dump(client, options->source, dump, encoding, &row, error);
+        rc = send_dump(asked, dump, encoding, &row, error);
     if (is_list && dump != NULL) {
         rc = ferror(dump) != 0 ? nb_error_no_memory(error) : rc;
         (void)fclose(dump); /* only read from: no data is lost */
     }
     if (rc == 0)
-        rc = print_result(client, is_list ? &list : NULL, row, error);
+        rc = print_result(asked->client, is_list ? &list : NULL, row, error);
     json_decref(row);
     if (is_list) {
         nb_bogofilter_list_deinit(&list);
@@ -351,28 +326,33 @@ static bool is_no_file(const char *word)
     return is_no_path(word) && access(word, F_OK) != 0;
 }
 
-static int run_import(struct nb_client *client, const void *user, char **arguments, size_t count,
-                      struct nb_error *error)
+static int run_import(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct import_options *options = user;
-    bool is_stdin = count == 0 || strcmp(arguments[0], "-") == 0;
-    int rc = nb_source_check(options->source, error);
+    const char *name = asked->count == 0 ? "-" : asked->arguments[0];
+    bool is_stdin = strcmp(name, "-") == 0;
+    int rc = nb_source_check(asked->options->source, error);
     if (rc != 0)
         return rc;
-    FILE *in = is_stdin ? stdin : fopen(arguments[0], "re");
+    FILE *in = is_stdin ? stdin : fopen(name, "re");
     if (in == NULL)
-        return nb_error_errno(error, errno, arguments[0]);
-    rc = import_file(client, options, in, is_stdin ? NULL : encoding_of(arguments[0]), error);
+        return nb_error_errno(error, errno, name);
+    rc = import_file(asked, in, is_stdin ? NULL : encoding_of(name), error);
     if (!is_stdin)
         (void)fclose(in); /* only read from: no data is lost */
     return rc;
 }
 
+static const struct nb_flag FLAGS[] = {
+    {NB_FLAG_ROW("format", 0, TEXT, format), .usual_text = "auto"},
+    NB_SWITCH("replace", 0, is_replacing),
+    NB_SOURCE_FLAG,
+};
+
 const struct nb_command NB_COMMAND_IMPORT = {
     .name = "import",
     .model_from = 2,
     .is_model = is_no_file,
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = 2,
     .patience = 60,
     .run = run_import,

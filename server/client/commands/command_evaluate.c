@@ -14,43 +14,10 @@
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/evaluate/labelled_corpus.h"
 #include "server/client/evaluate/trial.h"
-#include "server/http/call/path.h"
-
-struct evaluate_options {
-    struct nb_files_options files;
-    bool is_online, is_by_part, is_in_order;
-    double split;
-    uint64_t folds, seed;
-    struct nb_flag_list settings, variants;
-    const char *positive, *roc, *reliability;
-};
-
-enum { USUAL_SEED = 1 };
-static const uint64_t NO_SEED = UINT64_MAX; /* --seed was not given */
-
-static const struct evaluate_options DEFAULTS = {.seed = UINT64_MAX};
-
-#define AT(member) offsetof(struct evaluate_options, member)
-
-static const struct nb_flag FLAGS[] = {
-    {"online", 0, NB_FLAG_SWITCH, AT(is_online), 0, 0},
-    {"split", 0, NB_FLAG_NUMBER, AT(split), 0.01, 0.99},
-    {"folds", 0, NB_FLAG_COUNT, AT(folds), 2, 100},
-    {"parts", 0, NB_FLAG_SWITCH, AT(is_by_part), 0, 0},
-    {"in-order", 0, NB_FLAG_SWITCH, AT(is_in_order), 0, 0},
-    {"seed", 0, NB_FLAG_COUNT, AT(seed), 0, 9007199254740992.0},
-    {"set", 0, NB_FLAG_LIST, AT(settings), 0, 0},
-    {"variant", 0, NB_FLAG_LIST, AT(variants), 0, 0},
-    {"positive", 0, NB_FLAG_TEXT, AT(positive), 0, 0},
-    {"roc", 0, NB_FLAG_TEXT, AT(roc), 0, 0},
-    {"reliability", 0, NB_FLAG_TEXT, AT(reliability), 0, 0},
-    NB_FILES_LABEL_FLAGS(struct evaluate_options),
-    NB_FILES_FLAGS(struct evaluate_options),
-};
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static int draw(const struct nb_report *report, const struct evaluate_options *options,
+static int draw(const struct nb_report *report, const struct nb_command_options *options,
                 struct nb_error *error)
 {
     int rc = options->roc != NULL ? nb_plot_roc(report, options->roc, error) : 0;
@@ -84,34 +51,29 @@ static void fill_report(const json_t *reply, struct nb_report *report,
     }
 }
 
-static int show_own(const struct nb_client *client, const struct evaluate_options *options,
-                    struct nb_error *error)
+static int show_own(const struct nb_asked *asked, struct nb_error *error)
 {
-    struct nb_buffer rest = {0};
-    struct nb_report report = {.is_named = options->positive != NULL};
+    static const struct nb_exchange EVALUATION = {
+        .method = "GET", .path = "/v1/models/{model}/evaluation", .query = {"positive"}};
+    struct nb_report report = {.is_named = asked->options->positive != NULL};
     char names[NB_REPORT_MOST][48];
     json_t *reply = NULL;
-    int rc = nb_buffer_append(&rest, "/evaluation", sizeof "/evaluation");
-    rest.length -= rc == 0; /* the NUL is not counted */
-    if (rc == 0)
-        rc = nb_path_query(&rest, "positive", options->positive);
-    rc = rc == 0 ? nb_answer_get(client, rest.bytes, &reply, error) : nb_error_no_memory(error);
+    int rc = nb_exchange_ask(&EVALUATION, asked, &reply, error);
     if (rc == 0) {
         fill_report(reply, &report, names);
-        rc = draw(&report, options, error);
+        rc = draw(&report, asked->options, error);
     }
-    if (rc == 0 && client->json)
+    if (rc == 0 && asked->client->json)
         rc = nb_answer_print(reply, error);
     else if (rc == 0)
         nb_report_print(&report, stdout);
     json_decref(reply);
-    nb_buffer_deinit(&rest);
     return rc;
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static int add_set_settings(const struct evaluate_options *options, json_t *settings,
+static int add_set_settings(const struct nb_command_options *options, json_t *settings,
                             struct nb_error *error)
 {
     int rc = 0;
@@ -122,7 +84,7 @@ static int add_set_settings(const struct evaluate_options *options, json_t *sett
 
 /* Adds the settings of --set, then those of the variant (or NULL). For a corpus of mails the preset
  * for mails comes first. */
-static int settings_of(const struct evaluate_options *options,
+static int settings_of(const struct nb_command_options *options,
                        const struct nb_labelled_corpus *corpus, const char *variant,
                        json_t *settings, struct nb_error *error)
 {
@@ -136,40 +98,29 @@ static int settings_of(const struct evaluate_options *options,
 
 /* Returns whether the model named by --model is measured. With --variant that model is not
  * measured: it gets the settings of the winner. */
-static bool is_of_model(const struct nb_client *client, const struct evaluate_options *options)
+static bool is_of_model(const struct nb_asked *asked)
 {
-    return client->names_model && options->variants.count == 0;
+    return asked->client->names_model && asked->options->variants.count == 0;
 }
 
-/* Refuses options for a new model if an existing model is measured. */
-static int check_of_model(const struct evaluate_options *options, struct nb_error *error)
+/* Refuses options for a new model if an existing model is measured, and more than one way to train
+ * a new one. */
+static int check(const struct nb_asked *asked, struct nb_error *error)
 {
-    const struct {
-        const char *flag;
-        bool is_given;
-    } table[] = {
-        {"--online", options->is_online},       {"--split", options->split > 0},
-        {"--folds", options->folds > 0},        {"--parts", options->is_by_part},
-        {"--set", options->settings.count > 0}, {"--in-order", options->is_in_order},
-        {"--seed", options->seed != NO_SEED},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].is_given)
+    static const char *const OF_NEW[] = {"online", "split",    "folds", "parts",
+                                         "set",    "in-order", "seed"};
+    enum { WAYS = 4 /* the first of them */ };
+    const struct nb_command_options *options = asked->options;
+    int ways = 0;
+    for (size_t i = 0; i < sizeof OF_NEW / sizeof OF_NEW[0]; i++) {
+        bool is_given = nb_flag_is_given(asked, OF_NEW[i]);
+        ways += is_given && i < WAYS;
+        if (is_given && is_of_model(asked))
             return nb_error_set(error, NB_CLIENT_USAGE,
-                                "--model measures the model that there is, %s tells how a new one "
-                                "is trained: leave one of them out",
-                                table[i].flag);
-    return 0;
-}
-
-static int check(const struct nb_client *client, const struct evaluate_options *options,
-                 struct nb_error *error)
-{
-    int rc = is_of_model(client, options) ? check_of_model(options, error) : 0;
-    if (rc != 0)
-        return rc;
-    int ways =
-        options->is_online + options->is_by_part + (options->split > 0) + (options->folds > 0);
+                                "--model measures the model that there is, --%s tells how a new "
+                                "one is trained: leave one of them out",
+                                OF_NEW[i]);
+    }
     if (ways > 1)
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "only one of --online, --split, --folds and --parts may be given");
@@ -199,7 +150,7 @@ static int find_positive(const struct nb_labelled_corpus *corpus, const char *wa
                               "--positive: no document has the label '%s'%s", wanted, hint.text);
 }
 
-static int run_variant(struct nb_trial *trial, const struct evaluate_options *options,
+static int run_variant(struct nb_trial *trial, const struct nb_command_options *options,
                        const char *variant, json_t **figures, struct nb_error *error)
 {
     json_t *settings = json_object();
@@ -211,7 +162,7 @@ static int run_variant(struct nb_trial *trial, const struct evaluate_options *op
     return rc;
 }
 
-static int print_report(const struct nb_client *client, const struct evaluate_options *options,
+static int print_report(const struct nb_client *client, const struct nb_command_options *options,
                         const struct nb_report *report, struct nb_error *error)
 {
     if (!client->json) {
@@ -232,7 +183,7 @@ static int print_report(const struct nb_client *client, const struct evaluate_op
     return rc;
 }
 
-static int run_variants(struct nb_trial *trial, const struct evaluate_options *options,
+static int run_variants(struct nb_trial *trial, const struct nb_command_options *options,
                         struct nb_error *error)
 {
     const char *way = trial->is_of_model                          ? trial->client->model
@@ -258,18 +209,19 @@ static int run_variants(struct nb_trial *trial, const struct evaluate_options *o
     return rc;
 }
 
-static int judge_documents(struct nb_client *client, const struct evaluate_options *options,
-                           struct nb_labelled_corpus *corpus, struct nb_error *error)
+static int judge_documents(const struct nb_asked *asked, struct nb_labelled_corpus *corpus,
+                           struct nb_error *error)
 {
+    const struct nb_command_options *options = asked->options;
     struct nb_trial trial = {
-        .client = client,
+        .client = asked->client,
         .corpus = corpus,
         .is_by_part = options->is_by_part,
         .split = options->split,
         .folds = (size_t)options->folds,
         .title = "judged",
     };
-    trial.is_of_model = is_of_model(client, options);
+    trial.is_of_model = is_of_model(asked);
     trial.is_online = !trial.is_by_part && !(trial.split > 0) && trial.folds == 0;
     if (corpus->count < (trial.is_of_model ? 1 : 2) || corpus->label_count < 2)
         return nb_error_set(error, NB_INVALID,
@@ -280,21 +232,21 @@ static int judge_documents(struct nb_client *client, const struct evaluate_optio
     if (rc != 0)
         return rc;
     if (!options->is_in_order)
-        nb_labelled_corpus_shuffle(corpus, options->seed == NO_SEED ? USUAL_SEED : options->seed);
+        nb_labelled_corpus_shuffle(corpus, options->seed);
     nb_interrupt_catch(false); /* the model of the trial is deleted in any case */
     return run_variants(&trial, options, error);
 }
 
 /* Reads the documents. The new model has the fields that --set gives. */
-static int read_documents(struct nb_labelled_corpus *corpus, const struct evaluate_options *options,
-                          char **arguments, size_t count, struct nb_error *error)
+static int read_documents(struct nb_labelled_corpus *corpus, const struct nb_asked *asked,
+                          struct nb_error *error)
 {
-    struct nb_files_options files = options->files;
+    struct nb_files_options files = asked->options->files;
     json_t *settings = json_object();
-    int rc = add_set_settings(options, settings, error);
+    int rc = add_set_settings(asked->options, settings, error);
     files.fields = json_object_get(settings, "fields");
     if (rc == 0)
-        rc = nb_labelled_corpus_read(corpus, &files, arguments, count, error);
+        rc = nb_labelled_corpus_read(corpus, &files, asked->arguments, asked->count, error);
     json_decref(settings);
     return rc;
 }
@@ -326,47 +278,58 @@ static void tell_unknown(const struct nb_labelled_corpus *corpus, const char *na
 }
 
 /* Reads the documents for an existing model, which defines the fields. */
-static int read_for_model(const struct nb_client *client, struct nb_labelled_corpus *corpus,
-                          const struct evaluate_options *options, char **arguments, size_t count,
+static int read_for_model(struct nb_labelled_corpus *corpus, const struct nb_asked *asked,
                           struct nb_error *error)
 {
-    struct nb_files_options files = options->files;
+    struct nb_files_options files = asked->options->files;
     json_t *model = NULL;
-    int rc = nb_answer_get(client, "", &model, error);
+    int rc = nb_model_get(asked->client, &model, error);
     files.fields = json_object_get(json_object_get(model, "settings"), "fields");
     if (rc == 0)
         rc = add_labels(corpus, model, error);
     if (rc == 0)
-        rc = nb_labelled_corpus_read(corpus, &files, arguments, count, error);
+        rc = nb_labelled_corpus_read(corpus, &files, asked->arguments, asked->count, error);
     if (rc == 0)
-        tell_unknown(corpus, client->model, model);
+        tell_unknown(corpus, asked->client->model, model);
     json_decref(model);
     return rc;
 }
 
-static int run_evaluate(struct nb_client *client, const void *user, char **arguments, size_t count,
-                        struct nb_error *error)
+static int run_evaluate(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct evaluate_options *options = user;
-    if (count == 0)
-        return show_own(client, options, error);
-    int rc = check(client, options, error);
+    if (asked->count == 0)
+        return show_own(asked, error);
+    int rc = check(asked, error);
     if (rc != 0)
         return rc;
     struct nb_labelled_corpus corpus = {0};
-    rc = is_of_model(client, options)
-             ? read_for_model(client, &corpus, options, arguments, count, error)
-             : read_documents(&corpus, options, arguments, count, error);
+    rc = (is_of_model(asked) ? read_for_model : read_documents)(&corpus, asked, error);
     if (rc == 0)
-        rc = judge_documents(client, options, &corpus, error);
+        rc = judge_documents(asked, &corpus, error);
     uint64_t unread = corpus.unread;
     nb_labelled_corpus_deinit(&corpus);
     return rc == 0 && unread > 0 ? EX_DATAERR : rc;
 }
 
+static const struct nb_flag FLAGS[] = {
+    NB_SWITCH("online", 0, is_online),
+    NB_NUMBER("split", 0, split, 0, 0.01, 0.99),
+    NB_COUNT("folds", 0, folds, 0, 2, 100),
+    NB_SWITCH("parts", 0, is_by_part),
+    NB_SWITCH("in-order", 0, is_in_order),
+    NB_COUNT("seed", 0, seed, 1, 0, 9007199254740992.0),
+    NB_LIST("set", 0, settings),
+    NB_LIST("variant", 0, variants),
+    NB_TEXT("positive", 0, positive),
+    NB_TEXT("roc", 0, roc),
+    NB_TEXT("reliability", 0, reliability),
+    NB_FILES_LABEL_FLAGS,
+    NB_FILES_FLAGS,
+};
+
 const struct nb_command NB_COMMAND_EVALUATE = {
     .name = "evaluate",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_evaluate,

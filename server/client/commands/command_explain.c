@@ -11,19 +11,7 @@
 #include "server/client/commands/commands.h"
 #include "server/client/commands/run.h"
 
-struct explain_options {
-    struct nb_files_options files;
-    uint64_t tokens;
-};
-
-static const struct explain_options DEFAULTS = {.tokens = 20};
-
-static const struct nb_flag FLAGS[] = {
-    {"tokens", 'n', NB_FLAG_COUNT, offsetof(struct explain_options, tokens), 1, 10000},
-    NB_FILES_FLAGS(struct explain_options),
-};
-
-enum { BAR = 12, PATH_MOST = 64 };
+enum { BAR = 12 };
 
 /* Finds the two most probable labels. Evidence above 0 speaks for the first, below 0 for the
  * second. */
@@ -168,29 +156,22 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
     return 0;
 }
 
-static int run_explain(struct nb_client *client, const void *user, char **arguments, size_t count,
-                       struct nb_error *error)
+static int run_explain(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct explain_options *options = user;
-    char operation[PATH_MOST];
-    (void)snprintf(operation, sizeof operation, "/classify?explain=%llu",
-                   (unsigned long long)options->tokens);
+    static const struct nb_exchange EXPLAINING = {.path = "/v1/models/{model}/classify",
+                                                  .query = {"explain=tokens"}};
     struct nb_run run = {
-        .client = client,
-        .files = &options->files,
-        .operation = operation,
-        .connections = 1,
-        .is_quiet = true,
-        .take = take_verdict,
-        .user = client,
-    };
-    int rc = nb_run_documents(&run, arguments, count, error);
+        .asked = asked, .exchange = &EXPLAINING, .take = take_verdict, .user = asked->client};
+    int rc = nb_run_send(&run, error);
     return rc != 0 ? rc : nb_run_status(&run);
 }
 
+static const struct nb_flag FLAGS[] = {NB_COUNT("tokens", 'n', tokens, 20, 1, 10000),
+                                       NB_FILES_FLAGS};
+
 const struct nb_command NB_COMMAND_EXPLAIN = {
     .name = "explain",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = SIZE_MAX,
     .patience = 60,
     .run = run_explain,

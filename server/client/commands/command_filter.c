@@ -27,7 +27,6 @@
 #include "server/client/commands/mail_status.h"
 #include "server/client/files/files.h"
 #include "server/http/call/call.h"
-#include "server/http/call/path.h"
 
 /* ---- a daemon that hangs --------------------------------------------------------------------- */
 
@@ -221,50 +220,23 @@ static int pass_copy(void)
     return rc;
 }
 
+#define STATUS_HEADER "X-Bayes-Status"
+
 enum { DEADLINE_SECONDS = 10 /* a mail server waits */ };
 
 /* Exit statuses of bogofilter -e. */
 enum { BOGOFILTER_SPAM, BOGOFILTER_HAM, BOGOFILTER_UNSURE, BOGOFILTER_ERROR };
 
-struct filter_options {
-    struct nb_status_fields fields;
-    struct nb_status_thresholds thresholds;
-    uint64_t pause;
-    bool is_bogofilter, is_tempfail, is_quiet, is_remembered;
-};
-
-static const struct filter_options DEFAULTS = {
-    .fields.name = "X-Bayes-Status",
-    .pause = NB_BREAKER_PAUSE,
-    .thresholds = {.positive = "spam", .spam_from = -1, .ham_to = -1},
-};
-
-#define AT(member) offsetof(struct filter_options, member)
-
-static const struct nb_flag FLAGS[] = {
-    {"header", 0, NB_FLAG_LIST, AT(fields.all), 0, 0},
-    {"spam-header", 0, NB_FLAG_LIST, AT(fields.spam), 0, 0},
-    {"status-header", 0, NB_FLAG_TEXT, AT(fields.name), 0, 0},
-    {"spam-from", 0, NB_FLAG_NUMBER, AT(thresholds.spam_from), 0, 1},
-    {"ham-to", 0, NB_FLAG_NUMBER, AT(thresholds.ham_to), 0, 1},
-    {"positive", 0, NB_FLAG_TEXT, AT(thresholds.positive), 0, 0},
-    {"pause", 0, NB_FLAG_COUNT, AT(pause), 0, NB_BREAKER_PAUSE_MOST},
-    {"bogofilter", 'e', NB_FLAG_SWITCH, AT(is_bogofilter), 0, 0},
-    {"tempfail", 0, NB_FLAG_SWITCH, AT(is_tempfail), 0, 0},
-    {"remember", 0, NB_FLAG_SWITCH, AT(is_remembered), 0, 0},
-    {"quiet", 'q', NB_FLAG_SWITCH, AT(is_quiet), 0, 0},
-};
-
 struct filter {
-    const struct nb_client *client;       /* NULL when no daemon can be asked */
-    const struct filter_options *options; /* NULL when they could not be read */
+    const struct nb_asked *asked;             /* NULL when no daemon can be asked */
+    const struct nb_command_options *options; /* NULL when they could not be read */
     struct nb_fields fields;
     struct nb_buffer mail, out; /* owned: the mail as it came in and as it goes out */
 };
 
 /* ---- without a verdict ----------------------------------------------------------------------- */
 
-static int status_without_verdict(const struct filter_options *options)
+static int status_without_verdict(const struct nb_command_options *options)
 {
     if (options == NULL || options->is_tempfail)
         return EX_TEMPFAIL;
@@ -288,13 +260,17 @@ static int give_up(struct filter *f, const char *reason)
 /* ---- with a verdict -------------------------------------------------------------------------- */
 
 /* Asks the daemon, unless it has failed to answer other mails in time. */
-static int ask_daemon(const struct filter *f, const struct nb_call_request *request,
-                      json_t **verdict, struct nb_error *error)
+static int ask_daemon(const struct filter *f, json_t **verdict, struct nb_error *error)
 {
+    static const struct nb_exchange JUDGING = {
+        .method = "POST", .path = "/v1/models/{model}/classify?documents=1", .query = {"remember"}};
+    struct nb_asked asked = *f->asked;
     struct away away;
-    bool may_ask = away_begin(&away, f->client->daemon.url, f->options->pause);
+    bool may_ask = away_begin(&away, asked.client->daemon.url, f->options->pause);
     uint64_t start = nb_clock_monotonic();
-    int rc = may_ask ? nb_call_once(&f->client->daemon, request, verdict, error)
+    asked.type = "message/rfc822";
+    asked.content = (struct nb_string){f->out.bytes, f->out.length};
+    int rc = may_ask ? nb_exchange_ask(&JUDGING, &asked, verdict, error)
                      : nb_error_set(error, NB_CALL_UNREACHABLE,
                                     "the daemon did not answer other mails in time, so it is not "
                                     "asked");
@@ -316,16 +292,8 @@ static int read_verdict(const struct filter *f, const json_t *verdict,
 /* A model that does not exist or has learned nothing is not a failure: the mail is unsure. */
 static int ask(const struct filter *f, struct nb_filter_status *status, struct nb_error *error)
 {
-    struct nb_buffer path = {0};
     json_t *verdict = NULL;
-    int rc = nb_path_model(&path, f->client->model, "/classify?documents=1");
-    if (rc == 0 && f->options->is_remembered)
-        rc = nb_path_query(&path, "remember", "1");
-    const struct nb_call_request request = {.method = "POST",
-                                            .path = path.bytes,
-                                            .type = "message/rfc822",
-                                            .body = {f->out.bytes, f->out.length}};
-    rc = rc == 0 ? ask_daemon(f, &request, &verdict, error) : nb_error_no_memory(error);
+    int rc = ask_daemon(f, &verdict, error);
     if (rc == NB_NOT_FOUND || rc == NB_CONFLICT) {
         nb_status_unknown(status);
         rc = 0;
@@ -333,7 +301,6 @@ static int ask(const struct filter *f, struct nb_filter_status *status, struct n
         rc = read_verdict(f, verdict, status, error);
     }
     json_decref(verdict);
-    nb_buffer_deinit(&path);
     return rc;
 }
 
@@ -347,13 +314,15 @@ static int add_verdict(struct filter *f, struct nb_filter_status *status, struct
     if (rc != 0)
         return rc;
     f->out.length = 0;
-    rc = nb_status_fields_write(&f->options->fields, f->client->model, status, &f->fields.text);
+    rc = nb_status_fields_write(&f->options->fields, f->asked->client->model, status,
+                                &f->fields.text);
     if (rc == 0)
         rc = nb_fields_apply(&f->fields, mail, &f->out);
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
-static int exit_status(const struct filter_options *options, const struct nb_filter_status *status)
+static int exit_status(const struct nb_command_options *options,
+                       const struct nb_filter_status *status)
 {
     if (!options->is_bogofilter)
         return 0;
@@ -389,7 +358,7 @@ static int filter_mail(struct filter *f, struct nb_error *error)
     return exit_status(f->options, &status);
 }
 
-static int check(const struct filter_options *options, struct nb_fields *fields,
+static int check(const struct nb_command_options *options, struct nb_fields *fields,
                  struct nb_error *error)
 {
     const struct nb_status_thresholds *t = &options->thresholds;
@@ -408,11 +377,13 @@ static void deinit(struct filter *f)
 
 /* Passes the mail on for a command that could not start. Without options the default fields are
  * removed. */
-static int pass_on(const void *options, const char *reason)
+static int pass_on(const struct nb_command_options *options, const char *reason)
 {
+    static const struct nb_command_options NONE = {.fields.name = STATUS_HEADER,
+                                                   .thresholds = {"spam", -1, -1}};
     struct filter f = {.options = options};
     struct nb_error error;
-    if (check(options != NULL ? options : &DEFAULTS, &f.fields, &error) != 0)
+    if (check(options != NULL ? options : &NONE, &f.fields, &error) != 0)
         reason = error.text; /* fields with the valid names are removed */
     int rc = pass_read(&f.mail);
     int status = rc < 0 ? EX_IOERR : give_up(&f, reason);
@@ -420,26 +391,37 @@ static int pass_on(const void *options, const char *reason)
     return status;
 }
 
-static int run_filter(struct nb_client *client, const void *options, char **arguments, size_t count,
-                      struct nb_error *error)
+static int run_filter(struct nb_asked *asked, struct nb_error *error)
 {
-    (void)arguments;
-    (void)count;
-    struct filter f = {.client = client, .options = options};
+    struct filter f = {.asked = asked, .options = asked->options};
     if (isatty(STDIN_FILENO))
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "a mail is read from standard input, which is a terminal: bayesc "
                             "filter <MAIL (bayesc classify reads what you type)");
-    if (check(options, &f.fields, error) != 0)
-        return isatty(STDIN_FILENO) ? NB_CLIENT_USAGE : pass_on(NULL, error->text);
+    if (check(asked->options, &f.fields, error) != 0)
+        return pass_on(NULL, error->text);
     int status = filter_mail(&f, error);
     deinit(&f);
     return status;
 }
 
+static const struct nb_flag FLAGS[] = {
+    NB_LIST("header", 0, fields.all),
+    NB_LIST("spam-header", 0, fields.spam),
+    {NB_FLAG_ROW("status-header", 0, TEXT, fields.name), .usual_text = STATUS_HEADER},
+    NB_NUMBER("spam-from", 0, thresholds.spam_from, -1, 0, 1),
+    NB_NUMBER("ham-to", 0, thresholds.ham_to, -1, 0, 1),
+    {NB_FLAG_ROW("positive", 0, TEXT, thresholds.positive), .usual_text = "spam"},
+    NB_COUNT("pause", 0, pause, NB_BREAKER_PAUSE, 0, NB_BREAKER_PAUSE_MOST),
+    NB_SWITCH("bogofilter", 'e', is_bogofilter),
+    NB_SWITCH("tempfail", 0, is_tempfail),
+    NB_SWITCH("remember", 0, is_remembered),
+    NB_QUIET_FLAG,
+};
+
 const struct nb_command NB_COMMAND_FILTER = {
     .name = "filter",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .deadline = DEADLINE_SECONDS,
     .run = run_filter,
     .give_up = pass_on,

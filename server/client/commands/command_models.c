@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayesc models, status, delete, derive, refit and em: models as a whole.
+ * bayesc models, status, delete, derive, refit, em, rename-label and delete-label: models as a
+ * whole, and their labels.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,59 +11,54 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/exchange.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static const struct nb_exchange LISTING = {.method = "GET", .path = "/v1/models"};
-
-/* Adds "ham 12, spam 3", or for a damaged model the description of the damage. */
-static void add_labels(struct nb_text_table *table, const char *row_name, const json_t *model)
+/* Sets the member "known" of each model: "ham 12, spam 3", or the damage of a damaged model. */
+static void sum_up_labels(json_t *models)
 {
     struct nb_buffer text = {0};
     const char *name;
+    json_t *model;
     const json_t *counts;
-    (void)row_name;
-    if (json_object_get(model, "state") != NULL) {
-        nb_table_cell(table, "%s: %s", nb_answer_text(model, "state"),
-                      nb_answer_text(model, "reason"));
-        return;
-    }
-    json_object_foreach(json_object_get(model, "labels"), name, counts)
+    size_t i;
+    json_array_foreach(models, i, model)
     {
-        (void)nb_buffer_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", name,
-                               nb_figure_of(nb_answer_number(counts, "documents")).text);
+        bool is_damaged = json_object_get(model, "state") != NULL;
+        text.length = 0;
+        if (is_damaged)
+            (void)nb_buffer_printf(&text, "%s: %s", nb_answer_text(model, "state"),
+                                   nb_answer_text(model, "reason"));
+        json_object_foreach(json_object_get(model, "labels"), name, counts)
+        {
+            if (!is_damaged)
+                (void)nb_buffer_printf(&text, "%s%s %s", text.length > 0 ? ", " : "", name,
+                                       nb_figure_of(nb_answer_number(counts, "documents")).text);
+        }
+        (void)json_object_set_new(model, "known", json_stringn(text.bytes, text.length));
     }
-    nb_table_cell(table, "%.*s", (int)text.length, text.length > 0 ? text.bytes : "");
     nb_buffer_deinit(&text);
 }
 
-static const struct nb_table_column MODEL_COLUMNS[] = {
-    NB_COLUMN("model", "name", NB_CELL_TEXT, 0),
-    NB_COLUMN(">documents", "documents", NB_CELL_NUMBER, 0),
-    NB_COLUMN(">vocabulary", "vocabulary", NB_CELL_NUMBER, 0),
-    {.head = "labels", .add = add_labels},
-};
-
-static int run_models(struct nb_client *client, const void *options, char **arguments, size_t count,
-                      struct nb_error *error)
+static void print_models(const struct nb_asked *asked, json_t *reply)
 {
-    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
-    json_t *models = json_array(), *all = json_pack("{s:o}", "models", models);
-    int rc = nb_exchange_all(&LISTING, &asked, "models", models, error);
-    if (rc == 0 && client->json)
-        rc = nb_answer_print(all, error);
-    else if (rc == 0)
-        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models, stdout);
-    json_decref(all);
-    return rc;
+    json_t *models = json_object_get(reply, "models");
+    (void)asked;
+    sum_up_labels(models);
+    nb_table_print_rows("model=name|>documents|>vocabulary|labels=known:t", models, stdout);
 }
+
+static const struct nb_exchange LISTING = {.method = "GET",
+                                           .path = "/v1/models",
+                                           .rows = "models",
+                                           .is_listing = true,
+                                           .print = print_models};
 
 const struct nb_command NB_COMMAND_MODELS = {
     .name = "models",
     .unused = NB_UNUSED_MODEL,
     .patience = 10,
-    .run = run_models,
+    .exchange = &LISTING,
 };
 
 /* ---- status ---------------------------------------------------------------------------------- */
@@ -158,21 +154,20 @@ static void look_at_disk(struct attention *a, const struct nb_client *client)
     nb_buffer_deinit(&text);
 }
 
-static void print_status(const struct nb_client *client, const json_t *models,
-                         const struct attention *a)
+static void print_status(const struct nb_asked *asked, json_t *all, const struct attention *a)
 {
     size_t i;
-    const json_t *row;
+    const json_t *row, *models = json_object_get(all, "models");
     uint64_t documents = 0;
     json_array_foreach(models, i, row)
     {
         documents += nb_answer_number(row, "documents");
     }
-    (void)printf("%s is ready: %s", nb_shown(client->daemon.url).text,
-                 nb_counted(json_array_size(models), "model").text);
+    (void)printf("%s is ready: %s", nb_shown(asked->client->daemon.url).text,
+                 nb_counted(i, "model").text);
     (void)printf(", %s\n", nb_counted(documents, "document").text);
     if (i > 0 && i <= SHOWN_MOST)
-        nb_table_rows_print(NB_COLUMNS(MODEL_COLUMNS), models, stdout);
+        print_models(asked, all);
     (void)puts(json_array_size(a->remarks) > 0 ? "needs attention:" : "nothing needs attention");
     json_array_foreach(a->remarks, i, row)
     {
@@ -184,36 +179,34 @@ static void print_status(const struct nb_client *client, const json_t *models,
                      nb_counted(a->untaught, "other model").text);
 }
 
-static int run_status(struct nb_client *client, const void *options, char **arguments, size_t count,
-                      struct nb_error *error)
+static int run_status(struct nb_asked *asked, struct nb_error *error)
 {
     static const struct nb_exchange READY = {.method = "GET", .path = "/readyz"};
-    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
     struct attention a = {.remarks = json_array()};
-    json_t *models = json_array(), *ready = NULL, *all;
+    json_t *ready = NULL, *all = NULL;
     const json_t *row;
     size_t i;
-    int rc = nb_exchange_ask(&READY, &asked, &ready, error);
+    int rc = nb_exchange_ask(&READY, asked, &ready, error);
     if (rc == 0)
-        rc = nb_exchange_all(&LISTING, &asked, "models", models, error);
+        rc = nb_exchange_ask(&LISTING, asked, &all, error);
     if (rc == 0 && *nb_answer_text(ready, "warning") != '\0')
         remark(&a, "%s", nb_answer_text(ready, "warning"));
     if (rc == 0)
-        look_at_disk(&a, client);
-    json_array_foreach(models, i, row)
+        look_at_disk(&a, asked->client);
+    json_array_foreach(json_object_get(all, "models"), i, row)
     {
         look_at_model(&a, row);
     }
-    all =
+    json_t *told =
         json_pack("{s:s*, s:O, s:O}", "status", json_string_value(json_object_get(ready, "status")),
-                  "models", models, "attention", a.remarks);
-    if (rc == 0 && client->json)
-        rc = all != NULL ? nb_answer_print(all, error) : nb_error_no_memory(error);
+                  "models", json_object_get(all, "models"), "attention", a.remarks);
+    if (rc == 0 && asked->client->json)
+        rc = told != NULL ? nb_answer_print(told, error) : nb_error_no_memory(error);
     else if (rc == 0)
-        print_status(client, models, &a);
+        print_status(asked, all, &a);
+    json_decref(told);
     json_decref(all);
     json_decref(ready);
-    json_decref(models);
     json_decref(a.remarks);
     return rc;
 }
@@ -226,96 +219,60 @@ const struct nb_command NB_COMMAND_STATUS = {
 
 /* ---- delete ---------------------------------------------------------------------------------- */
 
-struct delete_options {
-    const char *source;
-    bool is_sure;
-};
-
-static const struct delete_options DELETE_DEFAULTS = {.source = NULL};
-
-static const struct nb_flag DELETE_FLAGS[] = {
-    {"yes", 'y', NB_FLAG_SWITCH, offsetof(struct delete_options, is_sure), 0, 0},
-    NB_SOURCE_FLAG(struct delete_options),
-};
-
 /* Asks the person for confirmation. A damaged model has no figures. */
-static int confirm(const struct nb_exchange_input *asked, struct nb_error *error)
+static int confirm(const struct nb_asked *asked, struct nb_error *error)
 {
-    const struct nb_client *client = asked->client;
-    const struct delete_options *options = asked->options;
     json_t *row = NULL;
-    bool asks = !options->is_sure && nb_ask_is_possible();
-    int rc = asks ? nb_answer_get(client, "", &row, error) : 0;
+    bool is_sure = asked->options->is_sure, asks = !is_sure && nb_ask_is_possible();
+    int rc = asks ? nb_model_get(asked->client, &row, error) : 0;
     if (rc == NB_NOT_FOUND)
         return rc;
     struct nb_figure documents = nb_counted(nb_answer_number(row, "documents"), "document");
     json_decref(row);
-    return nb_exchange_confirm(options->is_sure, "a model is deleted for good", "deleted", error,
-                               "Delete the model %s with its %s for good?", client->model,
+    return nb_exchange_confirm(is_sure, "a model is deleted for good", "deleted", error,
+                               "Delete the model %s with its %s for good?", asked->client->model,
                                rc == 0 ? documents.text : "documents, which cannot be read,");
 }
 
-static const struct nb_exchange DELETING = {
-    .method = "DELETE",
-    .path = "/v1/models/{model}",
-    .query = {{"source", NB_FLAG_TEXT, offsetof(struct delete_options, source), false}},
-    .before = confirm,
-    .text = "{model}: deleted\n",
-};
+static const struct nb_flag DELETE_FLAGS[] = {NB_YES_FLAG, NB_SOURCE_FLAG};
 
 const struct nb_command NB_COMMAND_DELETE = {
     .name = "delete",
     .model_from = 1,
-    NB_COMMAND_FLAGS(DELETE_FLAGS, DELETE_DEFAULTS),
+    NB_FLAGS(DELETE_FLAGS),
     .least = 1,
     .most = 1,
     .patience = 60,
-    .exchange = &DELETING,
+    .exchange = &(const struct nb_exchange){.method = "DELETE",
+                                            .path = "/v1/models/{model}",
+                                            .query = {"source"},
+                                            .before = confirm,
+                                            .text = "{model}: deleted\n"},
 };
 
-/* ---- derive ---------------------------------------------------------------------------------- */
+/* ---- derive and refit ------------------------------------------------------------------------ */
 
-struct derive_options {
-    uint64_t strength; /* in documents; 0: all of them */
-};
-
-static const struct derive_options DERIVE_DEFAULTS = {.strength = 0};
-
-static const struct nb_flag DERIVE_FLAGS[] = {
-    {"strength", 's', NB_FLAG_COUNT, offsetof(struct derive_options, strength), 1, 1e9},
-};
-
-static void print_derived(const struct nb_exchange_input *asked, json_t *row)
+static void print_derived(const struct nb_asked *asked, json_t *row)
 {
-    const struct derive_options *options = asked->options;
-    nb_exchange_text(options->strength > 0 ? "{1}: its prior is {settings.parent}, a copy of {0}\n"
-                                           : "{1}: begins with {documents document} of {0}\n",
+    nb_exchange_text(asked->options->strength > 0
+                         ? "{1}: its prior is {settings.parent}, a copy of {0}\n"
+                         : "{1}: begins with {documents document} of {0}\n",
                      asked, row);
 }
 
-static const struct nb_exchange DERIVING = {
-    .method = "POST",
-    .path = "/v1/models/{1}/from/{0}",
-    .query = {{"strength", NB_FLAG_COUNT, offsetof(struct derive_options, strength), true}},
-    .print = print_derived,
-};
+static const struct nb_flag DERIVE_FLAGS[] = {NB_COUNT("strength", 's', strength, 0, 1, 1e9)};
 
 const struct nb_command NB_COMMAND_DERIVE = {
     .name = "derive",
     .unused = NB_UNUSED_MODEL,
-    NB_COMMAND_FLAGS(DERIVE_FLAGS, DERIVE_DEFAULTS),
+    NB_FLAGS(DERIVE_FLAGS),
     .least = 2,
     .most = 2,
     .patience = 3600,
-    .exchange = &DERIVING,
-};
-
-/* ---- refit ----------------------------------------------------------------------------------- */
-
-static const struct nb_exchange REFITTING = {
-    .method = "POST",
-    .path = "/v1/models/{model}/refit",
-    .text = "{model}: the weights fit {documents document}\n",
+    .exchange = &(const struct nb_exchange){.method = "POST",
+                                            .path = "/v1/models/{1}/from/{0}",
+                                            .query = {"strength"},
+                                            .print = print_derived},
 };
 
 const struct nb_command NB_COMMAND_REFIT = {
@@ -323,19 +280,13 @@ const struct nb_command NB_COMMAND_REFIT = {
     .model_from = 1,
     .most = 1,
     .patience = 3600,
-    .exchange = &REFITTING,
+    .exchange =
+        &(const struct nb_exchange){.method = "POST",
+                                    .path = "/v1/models/{model}/refit",
+                                    .text = "{model}: the weights fit {documents document}\n"},
 };
 
 /* ---- em -------------------------------------------------------------------------------------- */
-
-struct em_options {
-    bool show;
-};
-static const struct em_options EM_DEFAULTS = {.show = false};
-
-static const struct nb_flag EM_FLAGS[] = {
-    {"show", 0, NB_FLAG_SWITCH, offsetof(struct em_options, show), 0, 0},
-};
 
 static void print_loss(const json_t *reply, const char *name)
 {
@@ -345,8 +296,16 @@ static void print_loss(const json_t *reply, const char *name)
                  json_number_value(json_object_get(loss, "log_loss")));
 }
 
-static void print_found(const struct nb_exchange_input *asked, const json_t *reply)
+static void print_em(const struct nb_asked *asked, json_t *reply)
 {
+    uint64_t measured = nb_answer_number(reply, "measured");
+    nb_exchange_text("{model}: {state}", asked, reply);
+    nb_exchange_text(json_object_get(reply, "progress") != NULL
+                         ? ", {#progress.fits} of {#progress.of} fits\n{?reason}{reason}\n"
+                         : "\n{?reason}{reason}\n",
+                     asked, reply);
+    if (json_object_get(reply, "weight") == NULL)
+        return;
     (void)printf("a document without a label weighs %g, of %s\n",
                  json_number_value(json_object_get(reply, "weight")),
                  nb_figure_of(nb_answer_number(reply, "documents")).text);
@@ -354,126 +313,77 @@ static void print_found(const struct nb_exchange_input *asked, const json_t *rep
         (void)printf("%g %% of a verdict is what is said with them\n",
                      100 * json_number_value(json_object_get(reply, "share")));
     nb_exchange_text("{?changed}changed since: {changed document}\n", asked, reply);
-    if (nb_answer_number(reply, "measured") == 0)
+    if (measured == 0)
         return;
-    bool are_single = nb_answer_number(reply, "measured") == nb_answer_number(reply, "folds");
-    (void)printf("%s left out, %s:\n",
-                 nb_counted(nb_answer_number(reply, "measured"), "document").text,
-                 are_single ? "each alone" : "in folds");
+    (void)printf("%s left out, %s:\n", nb_counted(measured, "document").text,
+                 measured == nb_answer_number(reply, "folds") ? "each alone" : "in folds");
     print_loss(reply, "without");
     print_loss(reply, "with");
 }
 
-static void print_em(const struct nb_exchange_input *asked, json_t *reply)
+static int run_em(struct nb_asked *asked, struct nb_error *error)
 {
-    nb_exchange_text(json_object_get(reply, "progress") != NULL
-                         ? "{model}: {state}, {#progress.fits} of {#progress.of} fits\n"
-                         : "{model}: {state}\n",
-                     asked, reply);
-    nb_exchange_text("{?reason}{reason}\n", asked, reply);
-    if (json_object_get(reply, "weight") != NULL)
-        print_found(asked, reply);
+    const struct nb_exchange exchange = {.method = asked->options->show ? "GET" : "POST",
+                                         .path = "/v1/models/{model}/em",
+                                         .print = print_em};
+    return nb_exchange_run(&exchange, asked, error);
 }
 
-static const struct nb_exchange EM_FINDING = {
-    .method = "POST",
-    .path = "/v1/models/{model}/em",
-    .print = print_em,
-};
-
-static const struct nb_exchange EM_SHOWING = {
-    .method = "GET",
-    .path = "/v1/models/{model}/em",
-    .print = print_em,
-};
-
-static int run_em(struct nb_client *client, const void *user, char **arguments, size_t count,
-                  struct nb_error *error)
-{
-    const struct em_options *options = user;
-    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
-    return nb_exchange_run(options->show ? &EM_SHOWING : &EM_FINDING, &asked, error);
-}
+static const struct nb_flag EM_FLAGS[] = {NB_SWITCH("show", 0, show)};
 
 const struct nb_command NB_COMMAND_EM = {
     .name = "em",
     .model_from = 1,
-    NB_COMMAND_FLAGS(EM_FLAGS, EM_DEFAULTS),
+    NB_FLAGS(EM_FLAGS),
     .most = 1,
     .patience = 3600,
     .run = run_em,
 };
 
-/* bayesc rename-label and delete-label. A label is deleted in parts, so that no request takes long.
- */
-enum {
-    PART = 2000, /* most documents that one request deletes */
-    RENAMED = 2,
-    DELETED = 1 /* numbers of arguments without the name of the model */
-};
+/* ---- rename-label ---------------------------------------------------------------------------- */
 
-struct label_options {
-    const char *by;
-    bool is_quiet, is_merged, is_sure;
-    uint64_t part, next; /* for delete-label: documents of one request; where it goes on, 0: at the
-                            beginning */
-};
-
-static const struct label_options LABEL_DEFAULTS = {.part = PART};
-
-/* clang-format off */
-#define COMMON_FLAGS                                                                               \
-    {"by", 0, NB_FLAG_TEXT, offsetof(struct label_options, by), 0, 0},                   \
-    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct label_options, is_quiet), 0, 0}
-/* clang-format on */
-
-static const struct nb_flag RENAME_FLAGS[] = {
-    {"merge", 0, NB_FLAG_SWITCH, offsetof(struct label_options, is_merged), 0, 0},
-    COMMON_FLAGS,
-};
-
-static const struct nb_flag DELETE_LABEL_FLAGS[] = {
-    {"yes", 'y', NB_FLAG_SWITCH, offsetof(struct label_options, is_sure), 0, 0},
-    COMMON_FLAGS,
-};
-
-/* ---- rename ---------------------------------------------------------------------------------- */
-
-static void print_renamed(const struct nb_exchange_input *asked, json_t *row)
+static void print_renamed(const struct nb_asked *asked, json_t *row)
 {
-    const struct label_options *options = asked->options;
-    if (!options->is_quiet)
-        nb_exchange_text(options->is_merged ? "{model}: what had the label {0} is {1} now\n"
-                                            : "{model}: the label {0} is {1} now\n",
+    if (!asked->options->is_quiet)
+        nb_exchange_text(asked->options->is_merged ? "{model}: what had the label {0} is {1} now\n"
+                                                   : "{model}: the label {0} is {1} now\n",
                          asked, row);
 }
 
-static int put_name(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+static int put_name(const struct nb_asked *asked, json_t *body, struct nb_error *error)
 {
     return json_object_set_new(body, "name", json_string(asked->arguments[1])) == 0
                ? 0
                : nb_error_set(error, NB_INVALID, "the new name is not UTF-8");
 }
 
-static const struct nb_exchange RENAMING = {
-    .method = "PATCH",
-    .path = "/v1/models/{model}/labels/{0}",
-    .query = {{"source", NB_FLAG_TEXT, offsetof(struct label_options, by), false}},
-    .body = {{"merge", NB_FLAG_SWITCH, offsetof(struct label_options, is_merged), false}},
-    .fill = put_name,
-    .print = print_renamed,
+static const struct nb_flag RENAME_FLAGS[] = {NB_SWITCH("merge", 0, is_merged), NB_BY_FLAG,
+                                              NB_QUIET_FLAG};
+
+const struct nb_command NB_COMMAND_RENAME_LABEL = {
+    .name = "rename-label",
+    .model_from = 3,
+    NB_FLAGS(RENAME_FLAGS),
+    .least = 2,
+    .most = 3,
+    .patience = 300,
+    .exchange = &(const struct nb_exchange){.method = "PATCH",
+                                            .path = "/v1/models/{model}/labels/{0}",
+                                            .query = {"source=by"},
+                                            .body = {"merge"},
+                                            .fill = put_name,
+                                            .print = print_renamed},
 };
 
-/* ---- delete ---------------------------------------------------------------------------------- */
+/* ---- delete-label ---------------------------------------------------------------------------- */
 
 /* Asks the person for confirmation, unless the model does not have the label: then the request to
  * delete it is refused. */
-static int confirm_label(const struct nb_exchange_input *asked, struct nb_error *error)
+static int confirm_label(const struct nb_asked *asked, struct nb_error *error)
 {
-    const struct label_options *options = asked->options;
     json_t *row = NULL;
-    bool is_sure = options->is_sure || options->next > 0; /* asked before the first part */
-    int rc = !is_sure && nb_ask_is_possible() ? nb_answer_get(asked->client, "", &row, error) : 0;
+    bool is_sure = asked->options->is_sure, asks = !is_sure && nb_ask_is_possible();
+    int rc = asks ? nb_model_get(asked->client, &row, error) : 0;
     const json_t *known = json_object_get(json_object_get(row, "labels"), asked->arguments[0]);
     if (rc == 0 && (row == NULL || known != NULL))
         rc = nb_exchange_confirm(is_sure, "documents are forgotten for good", "forgotten", error,
@@ -484,66 +394,61 @@ static int confirm_label(const struct nb_exchange_input *asked, struct nb_error 
     return rc;
 }
 
-static void print_forgotten(const struct nb_exchange_input *asked, json_t *reply)
+static void print_forgotten(const struct nb_asked *asked, json_t *reply)
 {
     bool is_one = nb_answer_number(reply, "forgotten") == 1;
+    if (asked->options->is_quiet)
+        return;
     nb_exchange_text("{model}: {forgotten document} of the label {label} ", asked, reply);
     (void)puts(is_one ? "is forgotten" : "are forgotten");
 }
 
+/* A label is deleted in parts, so that no request takes long. */
 static const struct nb_exchange DELETING_LABEL = {
     .method = "DELETE",
-    .path = "/v1/models/{model}/labels/{0}",
-    .query = {{"source", NB_FLAG_TEXT, offsetof(struct label_options, by), false},
-              {"limit", NB_FLAG_COUNT, offsetof(struct label_options, part), false},
-              {"next", NB_FLAG_COUNT, offsetof(struct label_options, next), true}},
-    .before = confirm_label,
+    .path = "/v1/models/{model}/labels/{0}?limit=2000",
+    .query = {"source=by"},
     .print = print_forgotten,
 };
 
 /* Deletes the label part by part, and prints one reply with the totals of all parts. */
-static int run_delete(struct nb_client *client, const void *user, char **arguments, size_t count,
-                      struct nb_error *error)
+static int run_delete_label(struct nb_asked *asked, struct nb_error *error)
 {
-    struct label_options options = *(const struct label_options *)user;
-    struct nb_exchange_input asked = {NB_ASKED(client, &options, arguments, count)};
-    uint64_t forgotten = 0;
-    int rc = nb_call_open(&client->daemon, &asked.call, error);
+    uint64_t forgotten = 0, next = 0;
+    char text[24];
+    int rc = confirm_label(asked, error);
+    if (rc == 0)
+        rc = nb_call_open(&asked->client->daemon, &asked->call, error);
+    asked->more[0].name = "next";
     do {
         json_t *part = NULL;
         if (rc == 0)
-            rc = nb_exchange_ask(&DELETING_LABEL, &asked, &part, error);
+            rc = nb_exchange_ask(&DELETING_LABEL, asked, &part, error);
         forgotten += nb_answer_number(part, "forgotten");
-        options.next = nb_answer_number(part, "next");
+        next = nb_answer_number(part, "next");
         json_decref(part);
-    } while (rc == 0 && options.next != 0);
-    nb_call_close(&asked.call);
-    if (rc != 0 || (options.is_quiet && !client->json))
+        (void)snprintf(text, sizeof text, "%ju", (uintmax_t)next);
+        asked->more[0].value = text;
+    } while (rc == 0 && next != 0);
+    nb_call_close(&asked->call);
+    if (rc != 0)
         return rc;
-    json_t *all = json_pack("{s:s, s:s, s:I}", "model", client->model, "label", arguments[0],
-                            "forgotten", (json_int_t)forgotten);
-    rc = all != NULL ? nb_exchange_show(&DELETING_LABEL, &asked, all, error)
+    json_t *all = json_pack("{s:s, s:s, s:I}", "model", asked->client->model, "label",
+                            asked->arguments[0], "forgotten", (json_int_t)forgotten);
+    rc = all != NULL ? nb_exchange_show(&DELETING_LABEL, asked, all, error)
                      : nb_error_no_memory(error);
     json_decref(all);
     return rc;
 }
 
-const struct nb_command NB_COMMAND_RENAME_LABEL = {
-    .name = "rename-label",
-    .model_from = 3,
-    NB_COMMAND_FLAGS(RENAME_FLAGS, LABEL_DEFAULTS),
-    .least = RENAMED,
-    .most = RENAMED + 1,
-    .patience = 300,
-    .exchange = &RENAMING,
-};
+static const struct nb_flag DELETE_LABEL_FLAGS[] = {NB_YES_FLAG, NB_BY_FLAG, NB_QUIET_FLAG};
 
 const struct nb_command NB_COMMAND_DELETE_LABEL = {
     .name = "delete-label",
     .model_from = 2,
-    NB_COMMAND_FLAGS(DELETE_LABEL_FLAGS, LABEL_DEFAULTS),
-    .least = DELETED,
-    .most = DELETED + 1,
+    NB_FLAGS(DELETE_LABEL_FLAGS),
+    .least = 1,
+    .most = 2,
     .patience = 300,
-    .run = run_delete,
+    .run = run_delete_label,
 };

@@ -12,74 +12,33 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/exchange.h"
-#include "server/http/call/path.h"
-
-struct network_options {
-    struct nb_flag_list of, given;
-    const char *source;
-    double alpha, prior;
-    uint64_t separators;
-};
 
 /* The most fields of a model: a network has one node for each, and one for the label. */
 enum { FIELDS_MOST = 255 };
 
-enum { SEPARATORS_DEFAULT = 256 };
-
-static const struct network_options DEFAULTS = {
-    .alpha = .01, .prior = 1, .separators = SEPARATORS_DEFAULT};
-
-static const struct nb_flag FLAGS[] = {
-    {"of", 'o', NB_FLAG_LIST, offsetof(struct network_options, of), 0, 0},
-    {"given", 'g', NB_FLAG_LIST, offsetof(struct network_options, given), 0, 0},
-    {"alpha", 'a', NB_FLAG_NUMBER, offsetof(struct network_options, alpha), 1e-12, 1},
-    {"separators", 0, NB_FLAG_COUNT, offsetof(struct network_options, separators), 0, 256},
-    {"prior", 'p', NB_FLAG_NUMBER, offsetof(struct network_options, prior), 0, 1e6},
-    NB_SOURCE_FLAG(struct network_options),
-};
-
-#define AT(member) offsetof(struct network_options, member)
-
-#define SOURCE                                                                                     \
-    {                                                                                              \
-        "source", NB_FLAG_TEXT, AT(source), false                                                  \
-    }
-#define LEARNING                                                                                   \
-    {"alpha", NB_FLAG_NUMBER, AT(alpha), false}, {"prior", NB_FLAG_NUMBER, AT(prior), false},      \
-    {                                                                                              \
-        "separators", NB_FLAG_COUNT, AT(separators), false                                         \
-    }
-
 /* ---- list, show, delete ---------------------------------------------------------------------- */
 
-static const struct nb_exchange LISTING = {.method = "GET", .path = "/v1/networks"};
-static const struct nb_exchange SHOWING = {.method = "GET", .path = "/v1/networks/{0}"};
-static const struct nb_exchange DELETING = {
-    .method = "DELETE", .path = "/v1/networks/{0}", .text = ""};
-
-/* Prints each page as soon as it arrives. */
-static int print_page(void *user, json_t *page, struct nb_error *error)
+static void print_list(const struct nb_asked *asked, json_t *reply)
 {
-    const struct nb_exchange_input *asked = user;
     size_t i;
     const json_t *row;
-    if (asked->client->json)
-        return nb_answer_print(page, error);
-    json_array_foreach(json_object_get(page, "networks"), i, row)
+    (void)asked;
+    json_array_foreach(json_object_get(reply, "networks"), i, row)
     {
         bool is_damaged = strcmp(nb_answer_text(row, "state"), "damaged") == 0;
         (void)printf("%s%s\n", nb_shown(nb_answer_text(row, "name")).text,
                      is_damaged ? " (damaged)" : "");
     }
-    return 0;
 }
 
-static int list(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    struct nb_exchange_input pages = *asked;
-    return nb_exchange_pages(&LISTING, asked, print_page, &pages, error);
-}
+static const struct nb_exchange LISTING = {.method = "GET",
+                                           .path = "/v1/networks",
+                                           .rows = "networks",
+                                           .is_listing = true,
+                                           .print = print_list};
+static const struct nb_exchange SHOWING = {.method = "GET", .path = "/v1/networks/{0}"};
+static const struct nb_exchange DELETING = {
+    .method = "DELETE", .path = "/v1/networks/{0}", .text = ""};
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
@@ -97,15 +56,14 @@ static int add_evidence(json_t *evidence, const char *item, struct nb_error *err
     return rc == 0 ? 0 : nb_error_set(error, NB_CLIENT_USAGE, "--given '%s' is no UTF-8", item);
 }
 
-static void print_probabilities(const struct nb_exchange_input *asked, json_t *reply)
+static void print_probabilities(const struct nb_asked *asked, json_t *reply)
 {
-    static const char *const HEAD[] = {"node", "state", ">probability"};
     struct nb_text_table table;
     const char *node, *state;
     json_t *states;
     const json_t *p;
     (void)asked;
-    nb_table_head(&table, HEAD, sizeof HEAD / sizeof HEAD[0]);
+    nb_table_begin(&table, "node|state|>probability");
     json_object_foreach(json_object_get(reply, "probabilities"), node, states)
     {
         bool is_first = true;
@@ -117,14 +75,13 @@ static void print_probabilities(const struct nb_exchange_input *asked, json_t *r
             is_first = false;
         }
     }
-
     nb_table_print(&table, stdout);
     nb_table_deinit(&table);
 }
 
-static int put_evidence(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+static int put_evidence(const struct nb_asked *asked, json_t *body, struct nb_error *error)
 {
-    const struct nb_flag_list *given = &((const struct network_options *)asked->options)->given;
+    const struct nb_flag_list *given = &asked->options->given;
     json_t *evidence = json_object();
     int rc = json_object_set_new(body, "evidence", evidence) == 0 ? 0 : nb_error_no_memory(error);
     for (size_t i = 0; rc == 0 && i < given->count; i++)
@@ -136,14 +93,14 @@ static int put_evidence(const struct nb_exchange_input *asked, json_t *body, str
 static const struct nb_exchange QUERYING = {
     .method = "POST",
     .path = "/v1/networks/{0}/query",
-    .body = {{"of", NB_FLAG_LIST, AT(of), false}},
+    .body = {"of"},
     .fill = put_evidence,
     .print = print_probabilities,
 };
 
-static void print_independence(const struct nb_exchange_input *asked, json_t *reply)
+static void print_independence(const struct nb_asked *asked, json_t *reply)
 {
-    const struct nb_flag_list *given = &((const struct network_options *)asked->options)->given;
+    const struct nb_flag_list *given = &asked->options->given;
     bool is_independent = json_is_true(json_object_get(reply, "independent"));
     nb_exchange_text(is_independent ? "{1} and {2} are independent"
                                     : "{1} and {2} may depend on each other",
@@ -154,8 +111,8 @@ static void print_independence(const struct nb_exchange_input *asked, json_t *re
 }
 
 /* Adds the list of arguments from `first` on. */
-static int put_words(const struct nb_exchange_input *asked, const char *member, size_t first,
-                     json_t *body, struct nb_error *error)
+static int put_words(const struct nb_asked *asked, const char *member, size_t first, json_t *body,
+                     struct nb_error *error)
 {
     json_t *words = json_array();
     int rc = json_object_set_new(body, member, words);
@@ -164,7 +121,7 @@ static int put_words(const struct nb_exchange_input *asked, const char *member, 
     return rc == 0 ? 0 : nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
 }
 
-static int put_pair(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+static int put_pair(const struct nb_asked *asked, json_t *body, struct nb_error *error)
 {
     return put_words(asked, "independent", 1, body, error);
 }
@@ -172,7 +129,7 @@ static int put_pair(const struct nb_exchange_input *asked, json_t *body, struct 
 static const struct nb_exchange ASKING_INDEPENDENT = {
     .method = "POST",
     .path = "/v1/networks/{0}/query",
-    .body = {{"given", NB_FLAG_LIST, AT(given), false}},
+    .body = {"given"},
     .fill = put_pair,
     .print = print_independence,
 };
@@ -190,7 +147,7 @@ static void print_edges(const json_t *reply, const char *kind, const char *sign)
     }
 }
 
-static void print_learned(const struct nb_exchange_input *asked, json_t *reply)
+static void print_learned(const struct nb_asked *asked, json_t *reply)
 {
     nb_exchange_text("{0}: learned from {rows row}\n", asked, reply);
     print_edges(reply, "directed", "->");
@@ -202,7 +159,7 @@ static void print_learned(const struct nb_exchange_input *asked, json_t *reply)
 }
 
 /* Learns from the given fields or, if none is given, from all fields that are categories. */
-static int put_model(const struct nb_exchange_input *asked, json_t *body, struct nb_error *error)
+static int put_model(const struct nb_asked *asked, json_t *body, struct nb_error *error)
 {
     if (json_object_set_new(body, "model", json_string(asked->arguments[1])) != 0)
         return nb_error_set(error, NB_CLIENT_USAGE, "names, times and ids are UTF-8");
@@ -212,8 +169,8 @@ static int put_model(const struct nb_exchange_input *asked, json_t *body, struct
 static const struct nb_exchange LEARNING_FROM = {
     .method = "POST",
     .path = "/v1/networks/{0}",
-    .query = {SOURCE},
-    .body = {LEARNING},
+    .query = {"source"},
+    .body = {"alpha", "prior", "separators"},
     .fill = put_model,
     .print = print_learned,
 };
@@ -236,14 +193,14 @@ static FILE *open_body(const char *name, struct nb_error *error)
 }
 
 /* Sends the file that the second argument names as the body. */
-static int send_file(const struct nb_exchange *exchange, const struct nb_exchange_input *asked,
+static int send_file(const struct nb_exchange *exchange, const struct nb_asked *asked,
                      const char *type, struct nb_error *error)
 {
     const char *name = asked->arguments[1];
     FILE *file = open_body(name, error);
     if (file == NULL)
         return error->code;
-    struct nb_exchange_input sent = *asked;
+    struct nb_asked sent = *asked;
     sent.give = give_file;
     sent.user = file;
     sent.type = type;
@@ -259,7 +216,7 @@ static int send_file(const struct nb_exchange *exchange, const struct nb_exchang
     return rc;
 }
 
-static void print_size(const struct nb_exchange_input *asked, json_t *reply)
+static void print_size(const struct nb_asked *asked, json_t *reply)
 {
     const json_t *nodes = json_object_get(reply, "nodes"), *node;
     size_t i, arrows = 0;
@@ -273,9 +230,9 @@ static void print_size(const struct nb_exchange_input *asked, json_t *reply)
 }
 
 static const struct nb_exchange PUTTING = {
-    .method = "PUT", .path = "/v1/networks/{0}", .query = {SOURCE}, .print = print_size};
+    .method = "PUT", .path = "/v1/networks/{0}", .query = {"source"}, .print = print_size};
 
-static int put(const struct nb_exchange_input *asked, struct nb_error *error)
+static int put(struct nb_asked *asked, struct nb_error *error)
 {
     return send_file(&PUTTING, asked, "application/json", error);
 }
@@ -296,118 +253,58 @@ static const char *type_of(const char *file)
 static const struct nb_exchange LEARNING_FILE = {
     .method = "POST",
     .path = "/v1/networks/{0}/learn",
-    .query = {LEARNING, SOURCE},
+    .query = {"alpha", "prior", "separators", "source"},
     .print = print_learned,
 };
 
-static int learn_file(const struct nb_exchange_input *asked, struct nb_error *error)
+static int learn_file(struct nb_asked *asked, struct nb_error *error)
 {
     return send_file(&LEARNING_FILE, asked, type_of(asked->arguments[1]), error);
 }
 
-struct picture {
-    const struct nb_client *client;
-    const char *network, *format;
-};
-
 static int fetch_picture(void *user, FILE *out, struct nb_error *error)
 {
-    const struct picture *p = user;
-    struct nb_buffer path = {0};
-    int rc = nb_path_network(&path, p->network, "") == 0 &&
-                     nb_path_query(&path, "format", p->format) == 0
-                 ? nb_fetch(p->client, "GET", path.bytes, out, NULL, NULL, error)
-                 : nb_error_no_memory(error);
-    nb_buffer_deinit(&path);
-    return rc;
+    return nb_exchange_fetch(&SHOWING, user, out, NULL, NULL, error);
 }
 
 /* The verb, which stands before the arguments, names the format. */
-static int draw(const struct nb_exchange_input *asked, struct nb_error *error)
+static int draw(struct nb_asked *asked, struct nb_error *error)
 {
-    struct picture p = {asked->client, asked->arguments[0], asked->arguments[-1]};
-    return nb_write_file(asked->count > 1 ? asked->arguments[1] : "-", fetch_picture, &p, error);
+    asked->more[0].name = "format";
+    asked->more[0].value = asked->arguments[-1];
+    return nb_write_file(asked->count > 1 ? asked->arguments[1] : "-", fetch_picture, asked, error);
 }
 
-/* ---- the verbs ------------------------------------------------------------------------------- */
+#define LEARNING "alpha prior separators source"
 
-/* Which options a verb takes. */
-enum { TAKES_OF = 1, TAKES_GIVEN = 2, TAKES_LEARNING = 4, TAKES_SOURCE = 8 };
-
-static const struct verb {
-    const char *name, *arguments;
-    size_t least, most; /* number of arguments after the verb */
-    unsigned takes;
-    const struct nb_exchange *exchange; /* the request of the verb; NULL: `run` is called */
-    int (*run)(const struct nb_exchange_input *asked, struct nb_error *error);
-} VERBS[] = {
-    {"list", "", 0, 0, 0, NULL, list},
-    {"put", "NETWORK FILE", 2, 2, TAKES_SOURCE, NULL, put},
-    {"show", "NETWORK", 1, 1, 0, &SHOWING, NULL},
-    {"query", "NETWORK", 1, 1, TAKES_OF | TAKES_GIVEN, &QUERYING, NULL},
-    {"independent", "NETWORK NODE NODE", 3, 3, TAKES_GIVEN, &ASKING_INDEPENDENT, NULL},
-    {"learn", "NETWORK FILE", 2, 2, TAKES_LEARNING | TAKES_SOURCE, NULL, learn_file},
-    {"from", "NETWORK MODEL [FIELD]...", 2, 2 + FIELDS_MOST, TAKES_LEARNING | TAKES_SOURCE,
-     &LEARNING_FROM, NULL},
-    {"dot", "NETWORK [FILE]", 1, 2, 0, NULL, draw},
-    {"svg", "NETWORK [FILE]", 1, 2, 0, NULL, draw},
-    {"delete", "NETWORK", 1, 1, 0, &DELETING, NULL},
+static const struct nb_subcommand VERBS[] = {
+    {"list", "", 0, 0, "", &LISTING, NULL},
+    {"put", "NETWORK FILE", 2, 2, "source", NULL, put},
+    {"show", "NETWORK", 1, 1, "", &SHOWING, NULL},
+    {"query", "NETWORK", 1, 1, "of given", &QUERYING, NULL},
+    {"independent", "NETWORK NODE NODE", 3, 3, "given", &ASKING_INDEPENDENT, NULL},
+    {"learn", "NETWORK FILE", 2, 2, LEARNING, NULL, learn_file},
+    {"from", "NETWORK MODEL [FIELD]...", 2, 2 + FIELDS_MOST, LEARNING, &LEARNING_FROM, NULL},
+    {"dot", "NETWORK [FILE]", 1, 2, "", NULL, draw},
+    {"svg", "NETWORK [FILE]", 1, 2, "", NULL, draw},
+    {"delete", "NETWORK", 1, 1, "", &DELETING, NULL},
 };
-enum { VERB_COUNT = sizeof VERBS / sizeof VERBS[0] };
 
-static int find_verb(const char *name, size_t count, const struct verb **verb,
-                     struct nb_error *error)
-{
-    for (size_t v = 0; v < VERB_COUNT; v++) {
-        if (strcmp(VERBS[v].name, name) != 0)
-            continue;
-        *verb = &VERBS[v];
-        if (count < VERBS[v].least || count > VERBS[v].most)
-            return nb_error_set(error, NB_CLIENT_USAGE, "it is: bayesc network %s %s", name,
-                                VERBS[v].arguments);
-        return 0;
-    }
-    return nb_error_set(error, NB_CLIENT_USAGE,
-                        "'%s' is none of list, put, show, query, independent, learn, from, "
-                        "dot, svg, delete",
-                        name);
-}
-
-/* Refuses flags of other verbs instead of ignoring them. */
-static int check_flags(const struct verb *verb, const struct network_options *options,
-                       struct nb_error *error)
-{
-    bool learns = options->alpha != DEFAULTS.alpha || options->prior != DEFAULTS.prior ||
-                  options->separators != DEFAULTS.separators;
-    unsigned given = (options->of.count > 0 ? TAKES_OF : 0U) |
-                     (options->given.count > 0 ? TAKES_GIVEN : 0U) |
-                     (learns ? TAKES_LEARNING : 0U) | (options->source != NULL ? TAKES_SOURCE : 0U);
-    if ((given & ~verb->takes) != 0)
-        return nb_error_set(error, NB_CLIENT_USAGE, "an option is not one of `network %s`",
-                            verb->name);
-    return 0;
-}
-
-static int run_network(struct nb_client *client, const void *user, char **arguments, size_t count,
-                       struct nb_error *error)
-{
-    const struct nb_exchange_input asked = {NB_ASKED(client, user, arguments + 1, count - 1)};
-    const struct verb *verb = NULL;
-    int rc = find_verb(arguments[0], count - 1, &verb, error);
-    if (rc == 0)
-        rc = check_flags(verb, user, error);
-    if (rc != 0)
-        return rc;
-    return verb->run != NULL ? verb->run(&asked, error)
-                             : nb_exchange_run(verb->exchange, &asked, error);
-}
+static const struct nb_flag FLAGS[] = {
+    NB_LIST("of", 'o', of),
+    NB_LIST("given", 'g', given),
+    NB_NUMBER("alpha", 'a', alpha, .01, 1e-12, 1),
+    NB_COUNT("separators", 0, separators, 256, 0, 256),
+    NB_NUMBER("prior", 'p', prior, 1, 0, 1e6),
+    NB_SOURCE_FLAG,
+};
 
 const struct nb_command NB_COMMAND_NETWORK = {
-    .unused = NB_UNUSED_MODEL,
     .name = "network",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    .unused = NB_UNUSED_MODEL,
+    NB_FLAGS(FLAGS),
+    NB_VERBS(VERBS),
     .least = 1,
     .most = 3 + FIELDS_MOST,
     .patience = 60,
-    .run = run_network,
 };

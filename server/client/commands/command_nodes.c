@@ -48,19 +48,6 @@ static void complain(struct nodes *n, int code, const char *of, const char *why)
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static const struct nb_table_column STATUS[] = {
-    NB_COLUMN("name", "name", NB_CELL_NAME, 0),
-    NB_COLUMN("node", "url", NB_CELL_NAME, 0),
-    NB_COLUMN(">heard", "seconds", NB_CELL_NUMBER, 0),
-    NB_COLUMN(">applied", "applied", NB_CELL_NUMBER, 0),
-    NB_COLUMN(">behind", "behind", NB_CELL_NUMBER, 0),
-    NB_COLUMN("same", "same", NB_CELL_BOOL, 0),
-    NB_COLUMN("version", "version", NB_CELL_NAME, 0),
-    NB_COLUMN("connected", "connected", NB_CELL_BOOL, 0),
-    NB_COLUMN(">queued", "queued", NB_CELL_NUMBER, 0),
-    NB_COLUMN("reason", "reason", NB_CELL_NAME, 0),
-};
-
 /* Judges the members. Only the row of the node that was asked gets its own figures. */
 static void status(struct nodes *n, json_t *said)
 {
@@ -84,12 +71,6 @@ static void status(struct nodes *n, json_t *said)
 }
 
 /* ---- check ----------------------------------------------------------------------------------- */
-
-static const struct nb_table_column CHECK[] = {
-    NB_COLUMN("node", "url", NB_CELL_NAME, 0),
-    NB_COLUMN(">number", "number", NB_CELL_NUMBER, 0),
-    NB_COLUMN("digest", "digest", NB_CELL_NAME, 0),
-};
 
 /* Adds the URLs of all members that the first node lists. Anyone who can write the tables can put
  * any URL there. So if the first URL is https, the access token goes to https URLs only. */
@@ -171,47 +152,59 @@ static int check(struct nodes *n, const json_t *said, struct nb_error *error)
     return rc;
 }
 
-static int run_nodes(struct nb_client *client, const void *user, char **arguments, size_t count,
-                     struct nb_error *error)
+/* Asks the first node about all, then does what the verb says. */
+static int look(const struct nb_asked *asked, struct nodes *n, bool is_status,
+                struct nb_error *error)
 {
-    struct nodes n = {.client = client, .urls = {client->daemon.url}, .count = 1};
-    bool is_status = strcmp(arguments[0], "status") == 0;
-    json_t *said;
-    (void)user;
-    if ((!is_status && strcmp(arguments[0], "check") != 0) || (is_status && count > 2))
-        return nb_error_set(error, NB_CLIENT_USAGE,
-                            "nodes %s: say nodes status [URL], or nodes check and %d URLs at most",
-                            arguments[0], NODES_MOST);
-    for (size_t i = 1; i < count; i++)
-        n.urls[i - 1] = arguments[i];
-    n.count = count > 1 ? count - 1 : 1;
-    int rc = ask(client, n.urls[0], "/v1/nodes", &said, error);
+    json_t *said = NULL;
+    for (size_t i = 0; i < asked->count; i++)
+        n->urls[i] = asked->arguments[i];
+    n->count = asked->count > 1 ? asked->count : 1;
+    int rc = ask(n->client, n->urls[0], "/v1/nodes", &said, error);
     if (rc == 0 && !json_is_object(json_object_get(said, "nodes")))
         rc = nb_error_set(error, NB_UNUSABLE, "%s: it is none of several nodes: no [nodes]",
-                          n.urls[0]);
+                          n->urls[0]);
     if (rc == 0 && is_status)
-        status(&n, said);
-    else if (rc == 0 && count <= 2)
-        find(&n, said);
+        status(n, said);
+    else if (rc == 0 && asked->count <= 1)
+        find(n, said);
     if (rc == 0 && !is_status)
-        rc = check(&n, said, error);
-    if (rc == 0 && client->json)
-        rc = nb_answer_print(is_status ? said : n.rows, error);
-    else if (rc == 0 && is_status)
-        nb_table_rows_print(NB_COLUMNS(STATUS), n.rows, stdout);
+        rc = check(n, said, error);
+    if (rc == 0 && n->client->json)
+        rc = nb_answer_print(is_status ? said : n->rows, error);
     else if (rc == 0)
-        nb_table_rows_print(NB_COLUMNS(CHECK), n.rows, stdout);
-    if (rc == 0 && n.why.code != 0)
-        rc = nb_error_set(error, n.why.code, "%s", n.why.text);
-    json_decref(n.rows);
+        nb_table_print_rows(is_status ? "name|node=url|>heard=seconds|>applied|>behind|same|"
+                                        "version|connected|>queued|reason"
+                                      : "node=url|>number|digest",
+                            n->rows, stdout);
+    if (rc == 0 && n->why.code != 0)
+        rc = nb_error_set(error, n->why.code, "%s", n->why.text);
+    json_decref(n->rows);
     json_decref(said);
     return rc;
 }
+
+static int run_status(struct nb_asked *asked, struct nb_error *error)
+{
+    struct nodes n = {.client = asked->client, .urls = {asked->client->daemon.url}};
+    return look(asked, &n, true, error);
+}
+
+static int run_check(struct nb_asked *asked, struct nb_error *error)
+{
+    struct nodes n = {.client = asked->client, .urls = {asked->client->daemon.url}};
+    return look(asked, &n, false, error);
+}
+
+static const struct nb_subcommand VERBS[] = {
+    {"status", "[URL]", 0, 1, "", NULL, run_status},
+    {"check", "[URL]...", 0, NODES_MOST, "", NULL, run_check},
+};
 
 const struct nb_command NB_COMMAND_NODES = {
     .name = "nodes",
     .unused = NB_UNUSED_MODEL,
     .least = 1,
     .most = NODES_MOST + 1,
-    .run = run_nodes,
+    NB_VERBS(VERBS),
 };

@@ -9,96 +9,44 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/exchange.h"
 #include "server/client/evaluate/evaluation_report.h"
 
-struct quarantine_options {
-    const char *source, *until;
-    struct nb_flag_list ids;
-    bool all;
-};
-
-static const struct quarantine_options DEFAULTS = {.all = false};
-
-static const struct nb_flag FLAGS[] = {
-    {"source", 0, NB_FLAG_TEXT, offsetof(struct quarantine_options, source), 0, 0},
-    {"until", 0, NB_FLAG_TEXT, offsetof(struct quarantine_options, until), 0, 0},
-    {"id", 'i', NB_FLAG_LIST, offsetof(struct quarantine_options, ids), 0, 0},
-    {"all", 0, NB_FLAG_SWITCH, offsetof(struct quarantine_options, all), 0, 0},
-};
-
-/* ---- list ------------------------------------------------------------------------------------ */
-
-static void add_label(struct nb_text_table *table, const char *name, const json_t *row)
-{
-    bool untrain = json_is_true(json_object_get(row, "untrain"));
-    (void)name;
-    nb_table_cell(table, "%s", untrain ? "(untrain)" : nb_answer_text(row, "label"));
-}
-
-static const struct nb_table_column ROW_COLUMNS[] = {
-    NB_COLUMN("id", "id", NB_CELL_TEXT, 0),
-    NB_COLUMN("time", "time", NB_CELL_TEXT, 0),
-    NB_COLUMN("source", "source", NB_CELL_TEXT, 0),
-    {.head = "label", .add = add_label},
-    NB_COLUMN("verdict", "verdict", NB_CELL_TEXT, 0),
-    NB_COLUMN(">P(label)", "probability", NB_CELL_FIXED, 4),
-};
-
-static const struct nb_exchange LISTING = {.method = "GET",
-                                           .path = "/v1/models/{model}/quarantine"};
+/* ---- quarantine ------------------------------------------------------------------------------ */
 
 /* The list shows the time of its first page. A change that came later may sort before the next page
  * and so be on no page. */
-struct listed {
-    bool is_json;
-    char time[64];
-};
-
-/* Prints each page as soon as it arrives. */
-static int print_page(void *user, json_t *page, struct nb_error *error)
+static void print_list(const struct nb_asked *asked, json_t *reply)
 {
-    struct listed *listed = user;
-    if (listed->is_json)
-        return nb_answer_print(page, error);
-    nb_table_rows_print(NB_COLUMNS(ROW_COLUMNS), json_object_get(page, "quarantine"), stdout);
-    if (listed->time[0] == '\0')
-        (void)snprintf(listed->time, sizeof listed->time, "%s", nb_answer_text(page, "time"));
-    return 0;
+    json_t *rows = json_object_get(reply, "quarantine"), *row;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        if (json_is_true(json_object_get(row, "untrain")))
+            (void)json_object_set_new(row, "label", json_string("(untrain)"));
+    }
+    nb_table_print_rows("id:t|time|source:t|label:t|verdict:t|>P(label)=probability:.4f", rows,
+                        stdout);
+    nb_exchange_text("as of {time}\n", asked, reply);
 }
 
-static int list(const struct nb_exchange_input *asked, struct nb_error *error)
-{
-    struct listed listed = {.is_json = asked->client->json};
-    int rc = nb_exchange_pages(&LISTING, asked, print_page, &listed, error);
-    if (rc == 0 && !listed.is_json)
-        (void)printf("as of %s\n", nb_shown(listed.time).text);
-    return rc;
-}
+static const struct nb_exchange LISTING = {.method = "GET",
+                                           .path = "/v1/models/{model}/quarantine",
+                                           .rows = "quarantine",
+                                           .is_listing = true,
+                                           .print = print_list};
 
-/* ---- effect ---------------------------------------------------------------------------------- */
-
-static const struct nb_table_column SOURCE_COLUMNS[] = {
-    NB_COLUMN("source", "@", NB_CELL_TEXT, 0),
-    NB_COLUMN(">documents", "documents", NB_CELL_COUNT, 0),
-    NB_COLUMN(">judged", "judged", NB_CELL_COUNT, 0),
-    NB_COLUMN(">agreeing", "agreeing", NB_CELL_COUNT, 0),
-    NB_COLUMN(">log_loss", "log_loss", NB_CELL_GENERAL, 4),
-};
-
-static void print_effect(const struct nb_exchange_input *asked, json_t *reply)
+static void print_effect(const struct nb_asked *asked, json_t *reply)
 {
     nb_exchange_text("{model}: {documents change} in the quarantine\n\n", asked, reply);
-    nb_table_rows_print(NB_COLUMNS(SOURCE_COLUMNS), json_object_get(reply, "sources"), stdout);
+    nb_table_print_rows("source=@|>documents|>judged|>agreeing|>log_loss:.4g",
+                        json_object_get(reply, "sources"), stdout);
     nb_compare_print(json_object_get(reply, "evaluation"), "with");
 }
 
 static const struct nb_exchange EFFECT = {
     .method = "GET", .path = "/v1/models/{model}/quarantine/effect", .print = print_effect};
 
-/* ---- apply and drop -------------------------------------------------------------------------- */
-
-static void print_settled(const struct nb_exchange_input *asked, json_t *reply)
+static void print_settled(const struct nb_asked *asked, json_t *reply)
 {
     const char *name;
     const json_t *count;
@@ -117,97 +65,59 @@ static void print_settled(const struct nb_exchange_input *asked, json_t *reply)
                      asked, reply);
 }
 
-#define AT(member) offsetof(struct quarantine_options, member)
-#define CHOICE                                                                                     \
-    {"source", NB_FLAG_TEXT, AT(source), false}, {"until", NB_FLAG_TEXT, AT(until), false},        \
-        {"ids", NB_FLAG_LIST, AT(ids), false},                                                     \
-    {                                                                                              \
-        "all", NB_FLAG_SWITCH, AT(all), false                                                      \
-    }
+static int check_choice(const struct nb_asked *asked, struct nb_error *error)
+{
+    const struct nb_command_options *options = asked->options;
+    bool chooses = options->source != NULL || options->until != NULL || options->ids.count > 0;
+    return chooses != options->all
+               ? 0
+               : nb_error_set(error, NB_CLIENT_USAGE,
+                              "say which with --source, --until or --id, or else --all");
+}
+
+#define CHOICE "source", "until", "ids=id", "all"
 
 static const struct nb_exchange APPLYING = {.method = "POST",
                                             .path = "/v1/models/{model}/quarantine/apply",
                                             .body = {CHOICE},
+                                            .before = check_choice,
                                             .print = print_settled};
 
 static const struct nb_exchange DROPPING = {.method = "POST",
                                             .path = "/v1/models/{model}/quarantine/drop",
                                             .body = {CHOICE},
+                                            .before = check_choice,
                                             .print = print_settled};
 
-/* ---------------------------------------------------------------------------------------------- */
+static const struct nb_subcommand VERBS[] = {
+    {"list", "", 0, 0, "", &LISTING, NULL},
+    {"effect", "", 0, 0, "", &EFFECT, NULL},
+    {"apply", "", 0, 0, "source until id all", &APPLYING, NULL},
+    {"drop", "", 0, 0, "source until id all", &DROPPING, NULL},
+};
 
-static bool is_no_operation(const char *word)
-{
-    static const char *const OPERATIONS[] = {"list", "effect", "apply", "drop"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof OPERATIONS / sizeof OPERATIONS[0]; i++)
-        is = is || strcmp(word, OPERATIONS[i]) == 0;
-    return !is;
-}
-
-static int run_quarantine(struct nb_client *client, const void *user, char **arguments,
-                          size_t count, struct nb_error *error)
-{
-    const struct quarantine_options *options = user;
-    const char *what = count > 0 ? arguments[0] : "list";
-    const struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
-    bool is_drop = strcmp(what, "drop") == 0;
-    bool chooses = options->source != NULL || options->until != NULL || options->ids.count > 0;
-    if (is_drop || strcmp(what, "apply") == 0) {
-        if (chooses == options->all)
-            return nb_error_set(error, NB_CLIENT_USAGE,
-                                "%s needs --source, --until or --id, or else --all", what);
-        return nb_exchange_run(is_drop ? &DROPPING : &APPLYING, &asked, error);
-    }
-    if (chooses || options->all)
-        return nb_error_set(error, NB_CLIENT_USAGE, "these options are for apply and drop");
-    if (strcmp(what, "list") == 0)
-        return list(&asked, error);
-    if (strcmp(what, "effect") == 0)
-        return nb_exchange_run(&EFFECT, &asked, error);
-    return nb_error_set(error, NB_CLIENT_USAGE, "'%s' is none of list, effect, apply, drop", what);
-}
+static const struct nb_flag FLAGS[] = {NB_SOURCE_FLAG, NB_TEXT("until", 0, until), NB_ID_FLAG,
+                                       NB_SWITCH("all", 0, all)};
 
 const struct nb_command NB_COMMAND_QUARANTINE = {
     .name = "quarantine",
     .model_from = 2,
-    .is_model = is_no_operation,
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
+    NB_VERBS(VERBS),
     .most = 2,
     .patience = 60,
-    .run = run_quarantine,
 };
+
+/* ---- undo ------------------------------------------------------------------------------------ */
 
 /* bayesc undo: takes back what was learned from a source, in a span of time, or from documents with
  * some ids. It sends requests for parts, each of which is atomic in the daemon, to show
  * progress. */
 enum { PART = 2000 /* documents of one request */ };
 
-struct undo_options {
-    const char *source, *from, *to, *by;
-    struct nb_flag_list ids;
-    bool dry_run, is_quiet, is_sure;
-};
-
-static const struct undo_options UNDO_DEFAULTS = {.dry_run = false};
-
-static const struct nb_flag UNDO_FLAGS[] = {
-    {"source", 0, NB_FLAG_TEXT, offsetof(struct undo_options, source), 0, 0},
-    {"from", 0, NB_FLAG_TEXT, offsetof(struct undo_options, from), 0, 0},
-    {"to", 0, NB_FLAG_TEXT, offsetof(struct undo_options, to), 0, 0},
-    {"id", 'i', NB_FLAG_LIST, offsetof(struct undo_options, ids), 0, 0},
-    {"dry-run", 'n', NB_FLAG_SWITCH, offsetof(struct undo_options, dry_run), 0, 0},
-    {"by", 0, NB_FLAG_TEXT, offsetof(struct undo_options, by), 0, 0},
-    {"yes", 'y', NB_FLAG_SWITCH, offsetof(struct undo_options, is_sure), 0, 0},
-    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct undo_options, is_quiet), 0, 0},
-};
-
-/* ---- printing -------------------------------------------------------------------------------- */
-
-static void print_result(const struct nb_exchange_input *asked, json_t *result)
+static void print_result(const struct nb_asked *asked, json_t *result)
 {
-    const struct undo_options *options = asked->options;
+    const struct nb_command_options *options = asked->options;
     const char *label;
     const json_t *row;
     if (options->is_quiet)
@@ -230,19 +140,11 @@ static void print_result(const struct nb_exchange_input *asked, json_t *result)
         nb_compare_print(json_object_get(result, "evaluation"), "without");
 }
 
-/* ---- requests -------------------------------------------------------------------------------- */
-
-#define UNDO_AT(member) offsetof(struct undo_options, member)
-
 static const struct nb_exchange UNDOING = {
     .method = "POST",
     .path = "/v1/models/{model}/undo",
-    .query = {{"source", NB_FLAG_TEXT, UNDO_AT(by), false}},
-    .body = {{"source", NB_FLAG_TEXT, UNDO_AT(source), false},
-             {"from", NB_FLAG_TEXT, UNDO_AT(from), false},
-             {"to", NB_FLAG_TEXT, UNDO_AT(to), false},
-             {"ids", NB_FLAG_LIST, UNDO_AT(ids), false},
-             {"dry_run", NB_FLAG_SWITCH, UNDO_AT(dry_run), false}},
+    .query = {"source=by"},
+    .body = {"source", "from", "to", "ids=id", "dry_run=dry-run"},
     .print = print_result,
 };
 
@@ -268,14 +170,13 @@ static void add_part(json_t *sum, const json_t *part)
 }
 
 /* Requests all parts; *sum is the reply that a single request for all documents would have got. */
-static int ask_in_parts(const struct nb_exchange_input *asked, json_t *sum, struct nb_error *error)
+static int ask_in_parts(const struct nb_asked *asked, json_t *sum, struct nb_error *error)
 {
-    const struct undo_options *options = asked->options;
     struct nb_progress progress;
     int rc = 0;
     bool has_more = true;
     nb_progress_start(&progress, "taken back", 0);
-    progress.is_shown = progress.is_shown && !options->is_quiet;
+    progress.is_shown = progress.is_shown && !asked->options->is_quiet;
     while (rc == 0 && has_more) {
         json_t *part = NULL;
         rc = nb_exchange_ask(&UNDOING, asked, &part, error);
@@ -294,16 +195,15 @@ static int ask_in_parts(const struct nb_exchange_input *asked, json_t *sum, stru
 
 /* Asks the person for confirmation, with the number of documents; not when they are named by their
  * ids. */
-static int confirm(const struct nb_exchange_input *asked, struct nb_error *error)
+static int confirm(const struct nb_asked *asked, struct nb_error *error)
 {
-    struct undo_options options = *(const struct undo_options *)asked->options;
-    struct nb_exchange_input trial = *asked;
+    struct nb_command_options options = *asked->options;
+    struct nb_asked trial = *asked;
     json_t *reply = NULL;
     bool needs =
         !options.is_sure && (options.source != NULL || options.from != NULL || options.to != NULL);
     options.dry_run = true;
     trial.options = &options;
-    trial.body = NULL;
     int rc = needs && nb_ask_is_possible() ? nb_exchange_ask(&UNDOING, &trial, &reply, error) : 0;
     bool has_none = reply != NULL && nb_answer_number(reply, "documents") == 0;
     if (rc == 0 && needs && !has_none)
@@ -315,35 +215,37 @@ static int confirm(const struct nb_exchange_input *asked, struct nb_error *error
     return rc;
 }
 
-static int run_undo(struct nb_client *client, const void *user, char **arguments, size_t count,
-                    struct nb_error *error)
+static int run_undo(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct undo_options *options = user;
-    struct nb_exchange_input asked = {NB_ASKED(client, options, arguments, count)};
-    if (options->dry_run)
-        return nb_exchange_run(&UNDOING, &asked, error);
-    int rc = confirm(&asked, error);
+    if (asked->options->dry_run)
+        return nb_exchange_run(&UNDOING, asked, error);
+    int rc = confirm(asked, error);
     if (rc != 0)
         return rc;
-    json_t *result = json_pack("{s:s, s:{}}", "model", client->model, "labels");
-    asked.body = json_pack("{s:i}", "limit", PART);
-    rc = asked.body != NULL ? nb_call_open(&client->daemon, &asked.call, error)
-                            : nb_error_no_memory(error);
+    json_t *result = json_pack("{s:s, s:{}}", "model", asked->client->model, "labels");
+    asked->body = json_pack("{s:i}", "limit", PART);
+    rc = asked->body != NULL ? nb_call_open(&asked->client->daemon, &asked->call, error)
+                             : nb_error_no_memory(error);
     if (rc == 0)
-        rc = ask_in_parts(&asked, result, error);
+        rc = ask_in_parts(asked, result, error);
     if (rc == 0)
-        rc = nb_exchange_show(&UNDOING, &asked, result, error);
-    nb_call_close(&asked.call);
-    json_decref(asked.body);
+        rc = nb_exchange_show(&UNDOING, asked, result, error);
+    nb_call_close(&asked->call);
+    json_decref(asked->body);
     json_decref(result);
     return rc;
 }
+
+static const struct nb_flag UNDO_FLAGS[] = {
+    NB_SOURCE_FLAG, NB_TEXT("from", 0, from),           NB_TEXT("to", 0, to), NB_ID_FLAG,
+    NB_BY_FLAG,     NB_SWITCH("dry-run", 'n', dry_run), NB_YES_FLAG,          NB_QUIET_FLAG,
+};
 
 const struct nb_command NB_COMMAND_UNDO = {
     .name = "undo",
     .model_from = 1,
     .most = 1,
-    NB_COMMAND_FLAGS(UNDO_FLAGS, UNDO_DEFAULTS),
+    NB_FLAGS(UNDO_FLAGS),
     .patience = 300,
     .run = run_undo,
 };

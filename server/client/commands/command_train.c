@@ -11,30 +11,7 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/exchange.h"
 #include "server/client/commands/run.h"
-
-struct train_options {
-    struct nb_files_options files;
-    const char *source;
-    uint64_t connections;
-    bool is_in_order, is_quiet, is_new_label, is_unlabelled, is_attached;
-};
-
-static const struct train_options DEFAULTS = {.connections = 4};
-
-static const struct nb_flag FLAGS[] = {
-    NB_FILES_LABEL_FLAGS(struct train_options),
-    NB_FILES_FLAGS(struct train_options),
-    NB_SOURCE_FLAG(struct train_options),
-    {"attached", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_attached), 0, 0},
-    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct train_options, connections), 1,
-     NB_CONNECTIONS_MOST},
-    {"in-order", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_in_order), 0, 0},
-    {"new-label", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_new_label), 0, 0},
-    {"unlabelled", 0, NB_FLAG_SWITCH, offsetof(struct train_options, is_unlabelled), 0, 0},
-    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct train_options, is_quiet), 0, 0},
-};
 
 /* Statuses of a receipt, and their names for people. Those from RARE on are only printed if they
  * occurred. */
@@ -69,7 +46,7 @@ static int take_receipt(void *user, const struct nb_outcome *outcome, struct nb_
 static int print_json(const struct nb_run *run, const struct tally *tally, struct nb_error *error)
 {
     json_t *object = json_object();
-    (void)json_object_set_new(object, "model", json_string(run->client->model));
+    (void)json_object_set_new(object, "model", json_string(run->asked->client->model));
     for (size_t i = 0; i < STATUSES; i++)
         if (i < RARE || tally->counts[i] > 0)
             (void)json_object_set_new(object, STATUS_NAMES[i],
@@ -98,7 +75,7 @@ static void print_labels(const struct nb_client *client)
     json_t *row = NULL;
     const char *name, *separator = "the model now has: ";
     const json_t *counts;
-    if (nb_answer_get(client, "", &row, &error) != 0)
+    if (nb_model_get(client, &row, &error) != 0)
         return; /* the training has succeeded; only the summary is shorter */
     json_object_foreach(json_object_get(row, "labels"), name, counts)
     {
@@ -114,7 +91,7 @@ static void print_labels(const struct nb_client *client)
 static void print_summary(const struct nb_run *run, const struct tally *tally)
 {
     double seconds = nb_progress_seconds(&run->progress);
-    (void)printf("%s: %s", nb_shown(run->client->model).text,
+    (void)printf("%s: %s", nb_shown(run->asked->client->model).text,
                  nb_counted(run->documents, "document").text);
     for (size_t i = 0; i < STATUSES; i++)
         print_count(tally->counts[i], STATUS_WORDS[i], i < 2);
@@ -126,7 +103,7 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
         "; %s, %s/s\n", nb_figure_of_seconds(seconds).text,
         nb_figure_of(seconds > 0 ? (uint64_t)((double)run->documents / seconds + 0.5) : 0).text);
     if (run->documents > 0)
-        print_labels(run->client);
+        print_labels(run->asked->client);
 }
 
 static void tell_how_far(const struct nb_run *run)
@@ -142,85 +119,70 @@ static void tell_how_far(const struct nb_run *run)
  * trust its evidence. When all spam comes before all ham, its idea of their frequencies ends up
  * wrong. Measured on the SpamAssassin corpus: 6.3 % of ham is taken for spam, but 0.5 % when the
  * labels are mixed. */
-static bool needs_mixing(const struct train_options *options, char *const *paths, size_t count)
+static bool needs_mixing(const struct nb_asked *asked)
 {
-    const struct nb_files_options *files = &options->files;
+    const struct nb_files_options *files = &asked->options->files;
     bool has_labels = files->label == NULL || files->by_folder || files->folders.count > 0;
-    for (size_t i = 0; i < count; i++)
-        has_labels = has_labels || strchr(paths[i], '=') != NULL;
-    return has_labels && !options->is_in_order;
+    for (size_t i = 0; i < asked->count; i++)
+        has_labels = has_labels || strchr(asked->arguments[i], '=') != NULL;
+    return has_labels && !asked->options->is_in_order;
 }
 
-static int run_train(struct nb_client *client, const void *user, char **arguments, size_t count,
-                     struct nb_error *error)
+static int run_train(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct train_options *options = user;
-    struct nb_files_options files = options->files;
+    static const struct nb_exchange TRAINING = {.path = "/v1/models/{model}/train",
+                                                .query = {"source"}};
+    const struct nb_command_options *options = asked->options;
     struct tally tally = {0};
-    uint64_t rows = 0;
     struct nb_run run = {
-        .client = client,
-        .files = &files,
-        .operation = "/train",
-        .source = options->source,
+        .asked = asked,
+        .exchange = &TRAINING,
         .verb = "trained",
-        .connections = (size_t)options->connections,
         .with_label = true,
-        .takes_unlabelled = options->is_unlabelled,
-        .is_guarded = !options->is_new_label,
-        .is_attached = options->is_attached,
-        .is_mixed = needs_mixing(options, arguments, count),
-        .is_quiet = options->is_quiet,
+        .is_mixed = needs_mixing(asked),
         .is_counted = true,
         .take = take_receipt,
         .user = &tally,
     };
-    int rc = nb_source_check(options->source, error);
-    files.rows = &rows;
-    files.row_source = options->source;
-    if (rc == 0 && options->is_unlabelled && options->files.label != NULL)
+    int rc = 0;
+    asked->more[0].name = "attached";
+    asked->more[0].value = options->is_attached ? "yes" : NULL;
+    if (options->is_unlabelled && options->files.label != NULL)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--label and --unlabelled exclude each other");
     if (rc == 0 && !options->is_new_label)
-        rc = nb_exchange_check_model(client, error);
+        rc = nb_exchange_check_model(asked->client, error);
     if (rc == 0)
-        rc = nb_run_documents(&run, arguments, count, error);
+        rc = nb_run_send(&run, error);
     if (rc != 0 && (run.documents > 0 || rc == NB_STOPPING))
         tell_how_far(&run);
-    if (rc == 0 && client->json)
+    if (rc == 0 && asked->client->json)
         rc = print_json(&run, &tally, error);
     else if (rc == 0 && !options->is_quiet)
         print_summary(&run, &tally);
     return rc != 0 ? rc : nb_run_status(&run);
 }
 
+static const struct nb_flag FLAGS[] = {
+    NB_FILES_LABEL_FLAGS,
+    NB_FILES_FLAGS,
+    NB_SOURCE_FLAG,
+    NB_SWITCH("attached", 0, is_attached),
+    NB_COUNT("connections", 'c', connections, 4, 1, NB_CONNECTIONS_MOST),
+    NB_SWITCH("in-order", 0, is_in_order),
+    NB_SWITCH("new-label", 0, is_new_label),
+    NB_SWITCH("unlabelled", 0, is_unlabelled),
+    NB_QUIET_FLAG,
+};
+
 const struct nb_command NB_COMMAND_TRAIN = {
     .name = "train",
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = SIZE_MAX,
     .patience = 300,
     .run = run_train,
 };
 
 /* bayesc untrain: removes documents from a model, given by their content or by their ids. */
-struct untrain_options {
-    struct nb_files_options files;
-    struct nb_flag_list ids;
-    const char *source;
-    uint64_t connections;
-    bool is_quiet;
-};
-
-static const struct untrain_options UNTRAIN_DEFAULTS = {.connections = 4};
-
-static const struct nb_flag UNTRAIN_FLAGS[] = {
-    {"id", 'i', NB_FLAG_LIST, offsetof(struct untrain_options, ids), 0, 0},
-    NB_SOURCE_FLAG(struct untrain_options),
-    NB_FILES_FLAGS(struct untrain_options),
-    {"connections", 'c', NB_FLAG_COUNT, offsetof(struct untrain_options, connections), 1,
-     NB_CONNECTIONS_MOST},
-    {"quiet", 'q', NB_FLAG_SWITCH, offsetof(struct untrain_options, is_quiet), 0, 0},
-};
-
 struct untrain_tally {
     uint64_t forgotten, unknown;
     uint64_t waiting; /* changes that wait for an administrator */
@@ -245,21 +207,17 @@ static int take_untrained(void *user, const struct nb_outcome *outcome, struct n
 }
 
 static const struct nb_exchange UNTRAINING = {
-    .method = "POST",
-    .path = "/v1/models/{model}/untrain",
-    .query = {{"source", NB_FLAG_TEXT, offsetof(struct untrain_options, source), false}},
-};
+    .method = "POST", .path = "/v1/models/{model}/untrain", .query = {"source"}};
 
-static int untrain_ids(const struct nb_client *client, const struct untrain_options *options,
-                       struct untrain_tally *tally, struct nb_error *error)
+static int untrain_ids(struct nb_asked *asked, struct untrain_tally *tally, struct nb_error *error)
 {
-    struct nb_exchange_input asked = {.client = client, .options = options};
-    int rc = nb_call_open(&client->daemon, &asked.call, error);
-    for (size_t i = 0; i < options->ids.count && rc == 0; i++) {
+    const struct nb_flag_list *ids = &asked->options->ids;
+    int rc = nb_call_open(&asked->client->daemon, &asked->call, error);
+    for (size_t i = 0; i < ids->count && rc == 0; i++) {
         json_t *reply = NULL;
-        asked.body = json_pack("{s:s}", "id", options->ids.items[i]);
-        rc = asked.body != NULL ? nb_exchange_ask(&UNTRAINING, &asked, &reply, error)
-                                : nb_error_set(error, NB_CLIENT_USAGE, "--id: an id is UTF-8");
+        asked->body = json_pack("{s:s}", "id", ids->items[i]);
+        rc = asked->body != NULL ? nb_exchange_ask(&UNTRAINING, asked, &reply, error)
+                                 : nb_error_set(error, NB_CLIENT_USAGE, "--id: an id is UTF-8");
         if (rc == 0)
             count_receipt(tally, reply);
         if (rc == NB_NOT_FOUND) {
@@ -268,69 +226,63 @@ static int untrain_ids(const struct nb_client *client, const struct untrain_opti
             rc = 0;
         }
         json_decref(reply);
-        json_decref(asked.body);
+        json_decref(asked->body);
     }
-    nb_call_close(&asked.call);
+    nb_call_close(&asked->call);
     return rc;
 }
 
-static int print_result(const struct nb_run *run, const struct untrain_tally *tally, bool is_quiet,
+static int print_result(const struct nb_run *run, const struct untrain_tally *tally,
                         struct nb_error *error)
 {
-    if (run->client->json) {
+    if (run->asked->client->json) {
         json_t *waiting = tally->waiting > 0 ? json_integer((json_int_t)tally->waiting) : NULL;
-        json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o*}", "model", run->client->model,
-                                   "forgotten", (json_int_t)tally->forgotten, "unknown",
-                                   (json_int_t)tally->unknown, "failed", (json_int_t)run->refused,
-                                   "unread", (json_int_t)run->unread, "quarantined", waiting);
+        json_t *object = json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:o*}", "model", run->asked->client->model, "forgotten",
+            (json_int_t)tally->forgotten, "unknown", (json_int_t)tally->unknown, "failed",
+            (json_int_t)run->refused, "unread", (json_int_t)run->unread, "quarantined", waiting);
         int rc = nb_answer_print(object, error);
         json_decref(object);
         return rc;
     }
-    if (is_quiet)
+    if (run->asked->options->is_quiet)
         return 0;
-    (void)printf("%s: %s forgotten, %s not known", nb_shown(run->client->model).text,
+    (void)printf("%s: %s forgotten, %s not known", nb_shown(run->asked->client->model).text,
                  nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
     print_count(tally->waiting, "wait for an administrator", false);
     (void)putchar('\n');
     return 0;
 }
 
-static int run_untrain(struct nb_client *client, const void *user, char **arguments, size_t count,
-                       struct nb_error *error)
+static int run_untrain(struct nb_asked *asked, struct nb_error *error)
 {
-    const struct untrain_options *options = user;
-    struct nb_files_options files = options->files;
     struct untrain_tally tally = {0};
-    uint64_t rows = 0;
     struct nb_run run = {
-        .client = client,
-        .files = &files,
-        .operation = "/untrain",
-        .source = options->source,
+        .asked = asked,
+        .exchange = &UNTRAINING,
         .verb = "removed",
-        .connections = (size_t)options->connections,
-        .is_quiet = options->is_quiet,
         .take = take_untrained,
         .user = &tally,
     };
-    int rc = nb_source_check(options->source, error);
-    files.rows = &rows;
-    files.row_source = options->source;
+    int rc = untrain_ids(asked, &tally, error);
+    if (rc == 0 && (asked->count > 0 || asked->options->ids.count == 0))
+        rc = nb_run_send(&run, error);
     if (rc == 0)
-        rc = untrain_ids(client, options, &tally, error);
-    if (rc == 0 && (count > 0 || options->ids.count == 0))
-        rc = nb_run_documents(&run, arguments, count, error);
-    if (rc == 0)
-        rc = print_result(&run, &tally, options->is_quiet, error);
+        rc = print_result(&run, &tally, error);
     if (rc == 0)
         rc = nb_run_status(&run);
     return rc == 0 && tally.unknown > 0 ? EX_NOINPUT : rc;
 }
 
+static const struct nb_flag UNTRAIN_FLAGS[] = {
+    NB_ID_FLAG,     NB_SOURCE_FLAG,
+    NB_FILES_FLAGS, NB_COUNT("connections", 'c', connections, 4, 1, NB_CONNECTIONS_MOST),
+    NB_QUIET_FLAG,
+};
+
 const struct nb_command NB_COMMAND_UNTRAIN = {
     .name = "untrain",
-    NB_COMMAND_FLAGS(UNTRAIN_FLAGS, UNTRAIN_DEFAULTS),
+    NB_FLAGS(UNTRAIN_FLAGS),
     .most = SIZE_MAX,
     .patience = 300,
     .run = run_untrain,

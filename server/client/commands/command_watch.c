@@ -10,73 +10,41 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"
-#include "server/client/commands/exchange.h"
 
 enum {
     PAGE = 1000,   /* rows of one request */
     OFFERED = 1000 /* size of the history that is offered for a model without one */
 };
 
-struct watch_options {
-    const char *verdict, *contains;
-    uint64_t lines;
-    double interval;
-};
-
-static const struct watch_options DEFAULTS = {.lines = 10, .interval = 1};
-
-static const struct nb_flag FLAGS[] = {
-    {"lines", 'n', NB_FLAG_COUNT, offsetof(struct watch_options, lines), 0, 1000},
-    {"interval", 'i', NB_FLAG_NUMBER, offsetof(struct watch_options, interval), 0.1, 3600},
-    {"verdict", 0, NB_FLAG_TEXT, offsetof(struct watch_options, verdict), 0, 0},
-    {"contains", 0, NB_FLAG_TEXT, offsetof(struct watch_options, contains), 0, 0},
-};
-
 struct watch {
-    const struct nb_client *client;
-    const struct watch_options *options;
-    struct nb_call *call;
+    struct nb_asked *asked;
     json_t *seen;  /* owned: an object; its names are rows that the next request returns again */
     char from[64]; /* time of the newest row; empty: there was none */
 };
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* A request for rows: those from the time of the newest known row on, or the last rows of all. */
-struct question {
-    uint64_t limit;
-    const char *from, *verdict, *contains; /* or NULL */
-};
-
-static const struct nb_exchange HISTORY = {
-    .method = "GET",
-    .path = "/v1/models/{model}/history",
-    .query = {{"limit", NB_FLAG_COUNT, offsetof(struct question, limit), false},
-              {"from", NB_FLAG_TEXT, offsetof(struct question, from), false},
-              {"verdict", NB_FLAG_TEXT, offsetof(struct question, verdict), false},
-              {"contains", NB_FLAG_TEXT, offsetof(struct question, contains), false}},
-};
-
 /* Gets all rows since the newest known one, newest first; at the beginning one page with as many
- * rows as the user wants. *rows is owned by the caller. */
-static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct nb_error *error)
+ * rows as the user wants. *reply is owned by the caller. */
+static int get_rows(const struct watch *w, bool is_first, json_t **reply, struct nb_error *error)
 {
+    const struct nb_exchange history = {.method = "GET",
+                                        .path = "/v1/models/{model}/history",
+                                        .query = {"verdict", "contains"},
+                                        .rows = "history",
+                                        .is_listing = !is_first};
+    struct nb_asked asked = *w->asked;
+    char limit[24];
     /* at least one: the next request begins at the time of the newest row */
-    uint64_t wanted = w->options->lines > 0 ? w->options->lines : 1;
-    const struct question question = {.limit = is_first ? wanted : PAGE,
-                                      .from = *w->from != '\0' ? w->from : NULL,
-                                      .verdict = w->options->verdict,
-                                      .contains = w->options->contains};
-    const struct nb_exchange_input asked = {
-        .client = w->client, .options = &question, .call = w->call};
-    *rows = json_array();
-    if (!is_first)
-        return nb_exchange_all(&HISTORY, &asked, "history", *rows, error);
-    json_t *page = NULL;
-    int rc = nb_exchange_ask(&HISTORY, &asked, &page, error);
-    if (rc == 0 && json_array_extend(*rows, json_object_get(page, "history")) != 0)
+    uint64_t wanted = asked.options->lines > 0 ? asked.options->lines : 1;
+    (void)snprintf(limit, sizeof limit, "%ju", (uintmax_t)(is_first ? wanted : PAGE));
+    asked.more[0].name = "limit";
+    asked.more[0].value = limit;
+    asked.more[1].name = "from";
+    asked.more[1].value = *w->from != '\0' ? w->from : NULL;
+    int rc = nb_exchange_ask(&history, &asked, reply, error);
+    if (rc == 0 && !json_is_array(json_object_get(*reply, "history")))
         rc = nb_error_set(error, NB_CALL_PROTOCOL, "the reply has no history");
-    json_decref(page);
     return rc;
 }
 
@@ -85,7 +53,7 @@ static int get_rows(const struct watch *w, bool is_first, json_t **rows, struct 
 static int print_row(const struct watch *w, const json_t *row, struct nb_error *error)
 {
     const char *name = nb_answer_text(row, "message_id"), *time = nb_answer_text(row, "time");
-    if (w->client->json)
+    if (w->asked->client->json)
         return nb_answer_print(row, error);
     const char *verdict = nb_answer_text(row, "verdict");
     int printed = printf("%.10s %.8s  %s%-8s%s %.6f  %s", nb_shown(time).text,
@@ -139,69 +107,76 @@ static int wait_for(double seconds, struct nb_error *error)
 static const struct nb_exchange SETTING = {.method = "PUT", .path = "/v1/models/{model}"};
 
 /* Lets the model keep verdicts, if the person at the terminal agrees. */
-static int offer_history(const struct nb_client *client, json_t *settings, struct nb_error *error)
+static int offer_history(struct nb_asked *asked, json_t *settings, struct nb_error *error)
 {
+    const char *model = asked->client->model;
     if (!nb_ask_is_possible())
         return nb_error_set(
             error, NB_INVALID,
             "the model '%s' keeps no verdicts: bayesc set %s history=%d lets it keep "
             "as many",
-            client->model, client->model, OFFERED);
+            model, model, OFFERED);
     if (!nb_ask(
             "The model %s keeps no verdicts. Shall it keep the last %d, with the words that it saw "
             "of each?",
-            client->model, OFFERED))
+            model, OFFERED))
         return nb_error_set(error, NB_INVALID, "nothing was changed");
     json_t *row = NULL;
-    const struct nb_exchange_input asked = {.client = client, .body = settings};
+    asked->body = settings;
     int rc = json_object_set_new(settings, "history", json_integer(OFFERED)) == 0
-                 ? nb_exchange_ask(&SETTING, &asked, &row, error)
+                 ? nb_exchange_ask(&SETTING, asked, &row, error)
                  : nb_error_no_memory(error);
+    asked->body = NULL;
     json_decref(row);
     return rc;
 }
 
-static int check_history(const struct nb_client *client, struct nb_error *error)
+static int check_history(struct nb_asked *asked, struct nb_error *error)
 {
     json_t *row = NULL;
-    int rc = nb_answer_get(client, "", &row, error);
+    int rc = nb_model_get(asked->client, &row, error);
     json_t *settings = json_object_get(row, "settings");
     if (rc == 0 && nb_answer_number(settings, "history") == 0)
-        rc = offer_history(client, settings, error);
+        rc = offer_history(asked, settings, error);
     json_decref(row);
     return rc;
 }
 
 /* Runs until the daemon cannot be asked or the reader has gone; usually until Ctrl-C. */
-static int run_watch(struct nb_client *client, const void *user, char **arguments, size_t count,
-                     struct nb_error *error)
+static int run_watch(struct nb_asked *asked, struct nb_error *error)
 {
-    struct watch w = {.client = client, .options = user, .seen = json_object()};
-    (void)arguments;
-    (void)count;
-    int rc = check_history(client, error);
+    struct watch w = {.asked = asked, .seen = json_object()};
+    int rc = check_history(asked, error);
     if (rc == 0)
-        rc = nb_call_open(&client->daemon, &w.call, error);
+        rc = nb_call_open(&asked->client->daemon, &asked->call, error);
     bool is_first = true;
     while (rc == 0) {
-        json_t *rows = NULL;
-        rc = get_rows(&w, is_first, &rows, error);
+        json_t *reply = NULL;
+        rc = get_rows(&w, is_first, &reply, error);
         if (rc == 0)
-            rc = print_rows(&w, rows, is_first && w.options->lines == 0, error);
-        json_decref(rows);
+            rc = print_rows(&w, json_object_get(reply, "history"),
+                            is_first && asked->options->lines == 0, error);
+        json_decref(reply);
         is_first = false;
         if (rc == 0)
-            rc = wait_for(w.options->interval, error);
+            rc = wait_for(asked->options->interval, error);
     }
-    nb_call_close(&w.call);
+    nb_call_close(&asked->call);
     json_decref(w.seen);
     return rc;
 }
 
+static const struct nb_flag FLAGS[] = {
+    NB_COUNT("lines", 'n', lines, 10, 0, 1000),
+    NB_NUMBER("interval", 'i', interval, 1, 0.1, 3600),
+    NB_TEXT("verdict", 0, verdict),
+    NB_TEXT("contains", 0, contains),
+};
+
 const struct nb_command NB_COMMAND_WATCH = {
     .name = "watch",
     .model_from = 1,
-    NB_COMMAND_FLAGS(FLAGS, DEFAULTS),
+    NB_FLAGS(FLAGS),
     .most = 1,
     .patience = 60,
     .run = run_watch,

@@ -11,9 +11,7 @@
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/labelled_corpus.h"
-#include "server/client/files/files.h"
 #include "server/client/files/mapping.h"
-#include "server/http/call/path.h"
 
 /* A guard against mistyped labels: the model keeps a mistyped label, and the right label lacks its
  * documents. Main thread. */
@@ -24,7 +22,7 @@ static int get_labels(struct nb_new_label *check, const struct nb_client *client
                       struct nb_error *error)
 {
     json_t *row = NULL;
-    int rc = nb_answer_get(client, "", &row, error);
+    int rc = nb_model_get(client, &row, error);
     check->documents = nb_answer_number(row, "documents");
     check->known = rc == 0 && json_is_object(json_object_get(row, "labels"))
                        ? json_incref(json_object_get(row, "labels"))
@@ -153,10 +151,16 @@ static int give_head(void *user, struct nb_string row, struct nb_error *error)
     return run->head != NULL ? run->head(run->user, row, error) : 0;
 }
 
+static bool is_guarded(const struct nb_run *run)
+{
+    return run->with_label && !run->asked->options->is_new_label;
+}
+
 static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_run *run = user;
-    bool lacks_label = run->with_label && item->label.length == 0 && !run->takes_unlabelled;
+    const struct nb_command_options *options = run->asked->options;
+    bool lacks_label = run->with_label && item->label.length == 0 && !options->is_unlabelled;
     if (lacks_label && item->is_one_of_many) {
         char reason[192];
         (void)snprintf(reason, sizeof reason, "has no label: give it one in its row%s",
@@ -168,8 +172,8 @@ static int add_item(void *user, const struct nb_item *item, struct nb_error *err
         return nb_error_set(error, NB_CLIENT_USAGE,
                             "%s has no label: use --label, LABEL=PATH or --by-folder%s", item->name,
                             UNLABELLED_HINT);
-    int rc = run->is_guarded && item->label.length > 0
-                 ? check_label(&run->labels, run->client, item->label, item->name, error)
+    int rc = is_guarded(run) && item->label.length > 0
+                 ? check_label(&run->labels, run->asked->client, item->label, item->name, error)
                  : 0;
     if (rc == 0)
         rc = nb_pipeline_add(run->pipeline, item, error);
@@ -183,7 +187,7 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     run->merged += outcome->merged;
     if (outcome->refusal != NULL && outcome->code != NB_NOT_FOUND) {
         complain(run->refused++, outcome->name, outcome->refusal);
-        return run->wants_refused ? run->take(run->user, outcome, error) : 0;
+        return run->asked->options->is_csv ? run->take(run->user, outcome, error) : 0;
     }
     run->documents += outcome->refusal == NULL;
     return run->take(run->user, outcome, error);
@@ -210,24 +214,25 @@ static int check_labels(struct nb_run *run, struct nb_labelled_corpus *corpus,
         is_done[corpus->entries[i].label] = true;
         rc = nb_labelled_corpus_get(corpus, i, &item, error);
         if (rc == 0 && item.label.length > 0)
-            rc = check_label(&run->labels, run->client, item.label, item.name, error);
+            rc = check_label(&run->labels, run->asked->client, item.label, item.name, error);
     }
     free(is_done);
     return rc;
 }
 
 /* Reads everything, then sends it in an order in which labels are mixed. */
-static int send_mixed(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+static int send_mixed(struct nb_run *run, struct nb_error *error)
 {
     struct nb_labelled_corpus corpus = {.skip = skip_file,
                                         .refuse = refuse_row,
                                         .note = tell,
                                         .user = run,
-                                        .takes_unlabelled = run->takes_unlabelled,
+                                        .takes_unlabelled = run->asked->options->is_unlabelled,
                                         .hint = UNLABELLED_HINT};
     struct nb_item item;
-    int rc = nb_labelled_corpus_read(&corpus, run->files, paths, count, error);
-    if (rc == 0 && run->is_guarded)
+    int rc = nb_labelled_corpus_read(&corpus, &run->files, run->asked->arguments, run->asked->count,
+                                     error);
+    if (rc == 0 && is_guarded(run))
         rc = check_labels(run, &corpus, error);
     nb_labelled_corpus_shuffle(&corpus, MIXING_SEED);
     run->progress.total = corpus.bytes;
@@ -244,10 +249,9 @@ static int send_mixed(struct nb_run *run, char *const *paths, size_t count, stru
     return rc;
 }
 
-static int send_documents(struct nb_run *run, char *const *paths, size_t count,
-                          struct nb_error *error)
+static int send_documents(struct nb_run *run, struct nb_error *error)
 {
-    const struct nb_files files = {.options = run->files,
+    const struct nb_files files = {.options = &run->files,
                                    .take = add_item,
                                    .skip = skip_file,
                                    .refuse = refuse_row,
@@ -257,31 +261,12 @@ static int send_documents(struct nb_run *run, char *const *paths, size_t count,
                                    .user = run};
     if (!run->is_mixed)
         catch_interrupts(run);
-    int rc = run->is_mixed ? send_mixed(run, paths, count, error)
-                           : nb_files_read(&files, paths, count, error);
+    int rc = run->is_mixed ? send_mixed(run, error)
+                           : nb_files_read(&files, run->asked->arguments, run->asked->count, error);
     struct nb_error ignored; /* the interruption is the error to report */
     if (rc == NB_STOPPING)
         (void)nb_pipeline_finish(run->pipeline, &ignored);
     return rc == 0 ? nb_pipeline_finish(run->pipeline, error) : rc;
-}
-
-/* Sets *path to the path of the run's requests. */
-static int path_of(const struct nb_run *run, struct nb_buffer *path, struct nb_error *error)
-{
-    int rc = nb_path_model(path, run->client->model, run->operation);
-    if (rc == 0)
-        rc = nb_path_query(path, "source", run->source);
-    if (rc == 0 && run->is_attached)
-        rc = nb_path_query(path, "attached", "yes");
-    return rc == 0 ? 0 : nb_error_no_memory(error);
-}
-
-static void start_progress(struct nb_run *run, char *const *paths, size_t count)
-{
-    bool is_known = !run->is_quiet && !run->is_mixed; /* send_mixed counts what it has read */
-    nb_progress_start(&run->progress, run->verb,
-                      is_known ? nb_files_bytes(run->files, paths, count) : 0);
-    run->progress.is_shown = run->progress.is_shown && !run->is_quiet;
 }
 
 /* Asks for the fields of the model if a table has fields: their kinds decide how its cells are
@@ -289,33 +274,39 @@ static void start_progress(struct nb_run *run, char *const *paths, size_t count)
 static int get_fields(const struct nb_run *run, json_t **fields, struct nb_error *error)
 {
     json_t *model = NULL;
-    if (!nb_mapping_has_fields(run->files->columns))
+    if (!nb_mapping_has_fields(run->files.columns))
         return 0;
-    int rc = nb_answer_get(run->client, "", &model, error);
+    int rc = nb_model_get(run->asked->client, &model, error);
     *fields = json_incref(json_object_get(json_object_get(model, "settings"), "fields"));
     json_decref(model);
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-static int run_pipeline(struct nb_run *run, char *const *paths, size_t count,
-                        struct nb_error *error)
+static int run_pipeline(struct nb_run *run, struct nb_error *error)
 {
+    const struct nb_asked *asked = run->asked;
+    const struct nb_command_options *options = asked->options;
+    bool is_shown = run->verb != NULL && !options->is_quiet;
     struct nb_buffer path = {0};
-    int rc = path_of(run, &path, error);
+    int rc = nb_exchange_path(run->exchange, asked, &path, error);
     const struct nb_pipeline_settings settings = {
-        .client = run->client,
+        .client = asked->client,
         .path = path.bytes,
-        .connections = run->connections,
+        .connections = options->connections > 0 ? (size_t)options->connections : 1,
         .with_label = run->with_label,
-        .has_several = run->is_attached,
+        .has_several = options->is_attached,
         .take = take_outcome,
         .user = run,
     };
     if (rc == 0)
         rc = nb_pipeline_open(&settings, &run->pipeline, error);
     if (rc == 0) {
-        start_progress(run, paths, count);
-        rc = send_documents(run, paths, count, error);
+        bool is_known = is_shown && !run->is_mixed; /* send_mixed counts what it has read */
+        nb_progress_start(&run->progress, run->verb,
+                          is_known ? nb_files_bytes(&run->files, asked->arguments, asked->count)
+                                   : 0);
+        run->progress.is_shown = run->progress.is_shown && is_shown;
+        rc = send_documents(run, error);
         nb_progress_end(&run->progress);
     }
     nb_pipeline_close(&run->pipeline);
@@ -324,22 +315,23 @@ static int run_pipeline(struct nb_run *run, char *const *paths, size_t count,
     return rc;
 }
 
-int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error)
+int nb_run_send(struct nb_run *run, struct nb_error *error)
 {
-    const struct nb_files_options *given = run->files;
-    struct nb_files_options options = *given;
+    const struct nb_asked *asked = run->asked;
     json_t *fields = NULL;
-    for (size_t i = 0; i < count; i++)
-        run->reads_terminal = run->reads_terminal || strcmp(paths[i], "-") == 0;
-    run->reads_terminal = (run->reads_terminal || count == 0) && isatty(STDIN_FILENO);
+    run->files = asked->options->files;
+    run->files.keeps_rows = asked->options->is_csv;
+    run->files.rows = run->verb != NULL ? &run->rows : NULL;
+    run->files.row_source = asked->options->source;
+    for (size_t i = 0; i < asked->count; i++)
+        run->reads_terminal = run->reads_terminal || strcmp(asked->arguments[i], "-") == 0;
+    run->reads_terminal = (run->reads_terminal || asked->count == 0) && isatty(STDIN_FILENO);
     if (run->reads_terminal)
         nb_message("no PATH is given: type or paste a document, and end it with Ctrl-D");
     int rc = get_fields(run, &fields, error);
-    options.fields = fields;
-    run->files = &options;
+    run->files.fields = fields;
     if (rc == 0)
-        rc = run_pipeline(run, paths, count, error);
-    run->files = given;
+        rc = run_pipeline(run, error);
     json_decref(fields);
     return rc;
 }

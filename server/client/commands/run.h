@@ -6,9 +6,8 @@
 #ifndef NB_SERVER_CLIENT_COMMANDS_RUN_H
 #define NB_SERVER_CLIENT_COMMANDS_RUN_H
 
-#include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
-#include "server/client/files/files.h"
+#include "server/client/commands/commands.h"
 #include "server/client/files/pipeline.h"
 
 /* A guard against mistyped labels: the model would keep such a label, and the right label would
@@ -20,21 +19,14 @@ struct nb_new_label {
 };
 
 struct nb_run {
-    const struct nb_client *client;
-    const struct nb_files_options *files;
-    const char *operation; /* the part of the request's path after /v1/models/MODEL */
-    const char *source;    /* recorded with each change (NB_SOURCE_FLAG), or NULL */
-    const char *verb;      /* for the progress bar: "trained" */
-    size_t connections;
-    bool with_label;       /* each document must have a label, and it is sent */
-    bool takes_unlabelled; /* with `with_label`: documents without a label are sent with null */
-    bool is_guarded;       /* labels are checked for mistyping (nb_new_label) */
-    bool is_attached;      /* the daemon takes the mails that are attached to the documents */
-    bool is_mixed;         /* everything is read first, then sent in a shuffled, repeatable order */
-    bool is_quiet;         /* no progress bar */
-    bool is_counted;       /* after an interruption the run waits for the replies, then returns
-                              NB_STOPPING */
-    bool wants_refused;    /* `take` is called with every refused document */
+    struct nb_asked *asked;             /* with the options that say what is read, and how */
+    const struct nb_exchange *exchange; /* the path of its requests and their query */
+    const char *verb; /* for the progress bar: "trained"; NULL: nothing is changed, and no bar */
+    bool with_label;  /* each document must have a label, unless it may be unlabelled, and it is
+                         sent; labels are checked for mistyping (nb_new_label) */
+    bool is_mixed;    /* everything is read first, then sent in a shuffled, repeatable order */
+    bool is_counted;  /* after an interruption the run waits for the replies, then returns
+                         NB_STOPPING */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     int (*head)(void *user, struct nb_string row, struct nb_error *error); /* see struct nb_files */
@@ -43,6 +35,8 @@ struct nb_run {
 
     /* Set by the run. */
     bool reads_terminal; /* documents are typed: Ctrl-C ends the program at once */
+    struct nb_files_options files;
+    uint64_t rows; /* of tables, if the options name their source */
     struct nb_pipeline *pipeline;
     struct nb_new_label labels;
     struct nb_progress progress;
@@ -55,8 +49,8 @@ struct nb_run {
 };
 
 /* Sends the documents. A refused document is counted and reported; `take` gets it only if it was
- * not found (NB_NOT_FOUND), or with `wants_refused`. Returns 0 or a code. */
-int nb_run_documents(struct nb_run *run, char *const *paths, size_t count, struct nb_error *error);
+ * not found (NB_NOT_FOUND), or for a CSV. Returns 0 or a code. */
+int nb_run_send(struct nb_run *run, struct nb_error *error);
 
 /* Returns EX_DATAERR when a document was refused or a file could not be read, else 0. */
 int nb_run_status(const struct nb_run *run);

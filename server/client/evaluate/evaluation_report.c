@@ -77,15 +77,8 @@ static void print_figures(const struct nb_report *report, const struct figure_ro
 
 static void print_labels(const json_t *figures, FILE *out)
 {
-    static const struct nb_table_column COLUMNS[] = {
-        NB_COLUMN("label", "@", NB_CELL_TEXT, 0),
-        NB_COLUMN(">documents", "documents", NB_CELL_NUMBER, 0),
-        NB_COLUMN(">given", "predicted", NB_CELL_NUMBER, 0),
-        NB_COLUMN(">precision", "precision", NB_CELL_PERCENT, 2),
-        NB_COLUMN(">recall", "recall", NB_CELL_PERCENT, 2),
-        NB_COLUMN(">F1", "f1", NB_CELL_PERCENT, 2),
-    };
-    nb_table_rows_print(NB_COLUMNS(COLUMNS), json_object_get(figures, "labels"), out);
+    nb_table_print_rows("label=@|>documents|>given=predicted|>precision:.2p|>recall:.2p|>F1=f1:.2p",
+                        json_object_get(figures, "labels"), out);
 }
 
 static void print_confusion(const json_t *figures, FILE *out)
@@ -124,17 +117,12 @@ static void print_confusion(const json_t *figures, FILE *out)
 /* Prints pairs of labels in place of a confusion table that would be too wide. */
 static void print_pairs(const json_t *figures, FILE *out)
 {
-    static const struct nb_table_column COLUMNS[] = {
-        NB_COLUMN("is", "label", NB_CELL_NAME, 0),
-        NB_COLUMN("given", "given", NB_CELL_NAME, 0),
-        NB_COLUMN(">documents", "documents", NB_CELL_NUMBER, 0),
-    };
     const json_t *pairs = json_object_get(figures, "worst_pairs");
     if (json_array_size(pairs) == 0 ||
         json_object_size(json_object_get(figures, "labels")) <= CONFUSION_LABELS)
         return;
     (void)fputs("\nmost often taken for another\n", out);
-    nb_table_rows_print(NB_COLUMNS(COLUMNS), pairs, out);
+    nb_table_print_rows("is=label|given|>documents", pairs, out);
 }
 
 static bool has_many_labels(const struct nb_report *report)
@@ -341,7 +329,7 @@ int nb_winner_print(const struct nb_client *client, const struct nb_report *repo
     }
     print_best(report, best);
     /* If the daemon fails now, the model is assumed to exist. */
-    bool is_there = nb_answer_get(client, "", &row, &ignored) != NB_NOT_FOUND;
+    bool is_there = nb_model_get(client, &row, &ignored) != NB_NOT_FOUND;
     int rc = put_command(client, is_there, report->names[best], common, &command);
     if (rc == 0)
         nb_terminal_safe(command.bytes, SIZE_MAX, &shown);

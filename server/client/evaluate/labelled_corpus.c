@@ -83,29 +83,24 @@ static int sort_labels(struct nb_labelled_corpus *corpus, struct nb_error *error
     return 0;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static int write_item(struct nb_labelled_corpus *corpus, const struct nb_item *item,
                       struct nb_corpus_entry *entry, struct nb_error *error)
 {
-    size_t length = item->content.length, values = item->values.length;
-    size_t id = item->id.length, name = strlen(item->name) + 1;
-    if (id > UINT16_MAX || name > UINT16_MAX)
-        return nb_error_set(error, NB_TOO_LARGE, "%.100s: the id or the name is too long",
-                            item->name);
-    if ((length > 0 && fwrite(item->content.bytes, 1, length, corpus->file) != length) ||
-        (values > 0 && fwrite(item->values.bytes, 1, values, corpus->file) != values) ||
-        (id > 0 && fwrite(item->id.bytes, 1, id, corpus->file) != id) ||
-        fwrite(item->name, 1, name, corpus->file) != name)
+    struct nb_packer w = {.out = &corpus->texts};
+    corpus->texts.length = 0;
+    nb_pack_string(&w, (struct nb_string){item->name, strlen(item->name) + 1});
+    nb_pack_string(&w, item->id);
+    nb_pack_string(&w, item->values);
+    nb_pack_string(&w, item->content);
+    if (w.code != 0)
+        return nb_error_no_memory(error);
+    entry->length = (uint32_t)corpus->texts.length;
+    if (fwrite(corpus->texts.bytes, 1, entry->length, corpus->file) != entry->length)
         return nb_temporary_fault(errno, error);
-    entry->length = (uint32_t)length;
-    entry->values_length = (uint32_t)values;
-    entry->id_length = (uint16_t)id;
-    entry->name_length = (uint16_t)name;
-    corpus->written += length + values + id + name;
-    corpus->bytes += length + values;
+    corpus->written += entry->length;
+    corpus->bytes += item->content.length + item->values.length;
     return 0;
 }
 
@@ -206,7 +201,7 @@ void nb_labelled_corpus_deinit(struct nb_labelled_corpus *corpus)
         free(corpus->labels[i]);
     free(corpus->labels);
     free(corpus->entries);
-    nb_buffer_deinit(&corpus->content);
+    nb_buffer_deinit(&corpus->texts);
     if (corpus->file != NULL)
         (void)fclose(corpus->file); /* it was temporary */
     *corpus = (struct nb_labelled_corpus){0};
@@ -237,30 +232,27 @@ int nb_labelled_corpus_get(struct nb_labelled_corpus *corpus, size_t i, struct n
                            struct nb_error *error)
 {
     const struct nb_corpus_entry *entry = &corpus->entries[i];
-    size_t all =
-        (size_t)entry->length + entry->values_length + entry->id_length + entry->name_length;
-    corpus->content.length = 0;
-    if (nb_buffer_reserve(&corpus->content, all) != 0)
+    struct nb_buffer *texts = &corpus->texts;
+    texts->length = 0;
+    if (nb_buffer_reserve(texts, entry->length) != 0)
         return nb_error_no_memory(error);
-    while (corpus->content.length < all) {
-        size_t length = corpus->content.length;
-        ssize_t got = pread(fileno(corpus->file), corpus->content.bytes + length, all - length,
-                            (off_t)(entry->offset + length));
+    while (texts->length < entry->length) {
+        ssize_t got = pread(fileno(corpus->file), texts->bytes + texts->length,
+                            entry->length - texts->length, (off_t)(entry->offset + texts->length));
         if (got == 0)
             return nb_error_set(error, NB_IO, "the temporary file has been cut");
         if (got < 0 && errno != EINTR)
             return nb_temporary_fault(errno, error);
-        corpus->content.length += got > 0 ? (size_t)got : 0;
+        texts->length += got > 0 ? (size_t)got : 0;
     }
-    const char *label = corpus->labels[entry->label], *content = corpus->content.bytes;
-    const char *values = content + entry->length, *id = values + entry->values_length;
+    struct nb_unpacker r = nb_unpacker_of(texts->bytes, texts->length);
     *item = (struct nb_item){.is_mail = entry->is_mail,
                              .has_no_content = entry->has_no_content,
-                             .content = {content, entry->length},
-                             .values = {values, entry->values_length},
-                             .label = {label, strlen(label)},
-                             .id = {id, entry->id_length},
-                             .name = id + entry->id_length,
+                             .label = nb_string_of(corpus->labels[entry->label]),
                              .part = entry->part};
+    item->name = nb_unpack_string(&r).bytes;
+    item->id = nb_unpack_string(&r);
+    item->values = nb_unpack_string(&r);
+    item->content = nb_unpack_string(&r);
     return 0;
 }

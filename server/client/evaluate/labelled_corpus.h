@@ -11,11 +11,9 @@
 #include "server/client/files/files.h"
 
 struct nb_corpus_entry {
-    uint64_t offset;
-    uint32_t length; /* of the content; the values, the id and the name follow it */
-    uint32_t values_length;
-    uint16_t id_length, name_length; /* name_length counts the NUL */
-    uint32_t label;                  /* index of `labels` */
+    uint64_t offset; /* of the texts: name with its NUL, id, values, content (packed) */
+    uint32_t length; /* of them */
+    uint32_t label;  /* index of `labels` */
     enum nb_item_part part;
     bool is_mail, has_no_content;
 };
@@ -35,10 +33,10 @@ struct nb_labelled_corpus {
     void (*refuse)(void *user, const char *name, const char *reason);
     void (*note)(void *user, const char *name, const char *what);
     void *user;
-    bool takes_unlabelled;    /* accepts documents without a label, whose label is then empty */
-    const char *hint;         /* advice at the end of the message about a missing label; or NULL */
-    uint64_t unread;          /* files that could not be read */
-    struct nb_buffer content; /* of the last nb_labelled_corpus_get */
+    bool takes_unlabelled;  /* accepts documents without a label, whose label is then empty */
+    const char *hint;       /* advice at the end of the message about a missing label; or NULL */
+    uint64_t unread;        /* files that could not be read */
+    struct nb_buffer texts; /* of the last document that was read or got */
 };
 
 /* Adds a label that a document may have, unless it is there already. Call before the documents are

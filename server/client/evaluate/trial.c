@@ -10,10 +10,10 @@
 
 #include "core/model/evaluation.h"
 #include "server/client/base/client.h"
+#include "server/client/base/exchange.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/files/pipeline.h"
-#include "server/http/call/path.h"
 
 struct judge {
     const struct nb_trial *trial;
@@ -89,65 +89,44 @@ static void note_settings(struct judge *judge, const json_t *reply)
     judge->has_calibration = !has_setting(reply, "calibration", "none");
 }
 
-static int change_model(struct judge *judge, const char *method, struct nb_error *error)
+/* Makes the temporary model, or deletes it. */
+static int change_model(struct judge *judge, bool is_made, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
-    struct nb_buffer path = {0};
+    const struct nb_exchange exchange = {.method = is_made ? "PUT" : "DELETE",
+                                         .path = "/v1/models/{model}"};
+    const struct nb_asked asked = {.client = trial->client,
+                                   .body = is_made ? trial->settings : NULL};
     json_t *reply = NULL;
-    bool is_put = strcmp(method, "PUT") == 0;
-    char *body = is_put ? json_dumps(trial->settings, JSON_COMPACT) : NULL;
-    struct nb_call_request request = {.method = method};
-    int rc = nb_path_model(&path, trial->client->model, "");
-    request.path = path.bytes;
-    if (body != NULL) {
-        request.type = "application/json";
-        request.body = (struct nb_string){body, strlen(body)};
-    }
-    rc = rc == 0 && (body != NULL || !is_put)
-             ? nb_call_once(&trial->client->daemon, &request, &reply, error)
-             : nb_error_no_memory(error);
-    if (rc == 0 && is_put)
+    int rc = nb_exchange_ask(&exchange, &asked, &reply, error);
+    if (rc == 0 && is_made)
         note_settings(judge, reply);
     json_decref(reply);
-    free(body);
-    nb_buffer_deinit(&path);
     return rc;
 }
 
+static const struct nb_exchange CLASSIFYING = {.method = "POST",
+                                               .path = "/v1/models/{model}/classify"};
+static const struct nb_exchange TRAINING = {.method = "POST", .path = "/v1/models/{model}/train"};
+
 /* ---- test, then train ------------------------------------------------------------------------ */
 
-static int post_document(struct nb_call *call, const char *path, const struct nb_buffer *document,
-                         json_t **reply, struct nb_error *error)
-{
-    const struct nb_call_request request = {.method = "POST",
-                                            .path = path,
-                                            .type = "application/json",
-                                            .body = {document->bytes, document->length}};
-    return nb_call_json(call, &request, reply, error);
-}
-
-struct online {
-    struct nb_call *call;
-    struct nb_buffer classify, train,
-        document; /* owned: two paths, and the body of both requests */
-};
-
-static int test_then_train(struct judge *judge, struct online *online, size_t i,
-                           struct nb_error *error)
+static int test_then_train(struct judge *judge, struct nb_asked *asked, struct nb_buffer *document,
+                           size_t i, struct nb_error *error)
 {
     struct nb_item item;
     json_t *verdict = NULL, *receipt = NULL;
     int rc = nb_labelled_corpus_get(judge->trial->corpus, i, &item, error);
-    online->document.length = 0;
-    if (rc == 0 && nb_item_write(&item, true, &online->document) != 0)
+    document->length = 0;
+    if (rc == 0 && nb_item_write(&item, true, document) != 0)
         rc = nb_error_no_memory(error);
+    asked->content = (struct nb_string){document->bytes, document->length};
     if (rc == 0)
-        rc =
-            post_document(online->call, online->classify.bytes, &online->document, &verdict, error);
+        rc = nb_exchange_ask(&CLASSIFYING, asked, &verdict, error);
     if (rc == 0 || rc == NB_CONFLICT) /* nothing is learned yet */
         rc = score(judge, judge->trial->corpus->entries[i].label, verdict, error);
     if (rc == 0)
-        rc = post_document(online->call, online->train.bytes, &online->document, &receipt, error);
+        rc = nb_exchange_ask(&TRAINING, asked, &receipt, error);
     json_decref(verdict);
     json_decref(receipt);
     nb_progress_add(&judge->progress, item.content.length + item.values.length);
@@ -156,18 +135,13 @@ static int test_then_train(struct judge *judge, struct online *online, size_t i,
 
 static int run_online(struct judge *judge, struct nb_error *error)
 {
-    const struct nb_client *client = judge->trial->client;
-    struct online online = {0};
-    int rc = nb_call_open(&client->daemon, &online.call, error);
-    if (rc == 0 && (nb_path_model(&online.classify, client->model, "/classify") != 0 ||
-                    nb_path_model(&online.train, client->model, "/train") != 0))
-        rc = nb_error_no_memory(error);
+    struct nb_asked asked = {.client = judge->trial->client, .type = "application/json"};
+    struct nb_buffer document = {0};
+    int rc = nb_call_open(&asked.client->daemon, &asked.call, error);
     for (size_t i = 0; i < judge->trial->corpus->count && rc == 0; i++)
-        rc = test_then_train(judge, &online, i, error);
-    nb_call_close(&online.call);
-    nb_buffer_deinit(&online.classify);
-    nb_buffer_deinit(&online.train);
-    nb_buffer_deinit(&online.document);
+        rc = test_then_train(judge, &asked, &document, i, error);
+    nb_call_close(&asked.call);
+    nb_buffer_deinit(&document);
     return rc;
 }
 
@@ -210,17 +184,19 @@ static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_
 static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
 {
     const struct nb_trial *trial = judge->trial;
+    const struct nb_asked asked = {.client = trial->client};
     struct nb_buffer path = {0};
     struct nb_pipeline *pipeline = NULL;
     struct nb_item item;
-    int rc = nb_path_model(&path, trial->client->model, is_test ? "/classify" : "/train");
+    int rc = nb_exchange_path(is_test ? &CLASSIFYING : &TRAINING, &asked, &path, error);
     const struct nb_pipeline_settings settings = {.client = trial->client,
                                                   .path = path.bytes,
                                                   .connections = is_test ? 2 : 1,
                                                   .with_label = !is_test,
                                                   .take = is_test ? take_verdict : take_receipt,
                                                   .user = judge};
-    rc = rc == 0 ? nb_pipeline_open(&settings, &pipeline, error) : nb_error_no_memory(error);
+    if (rc == 0)
+        rc = nb_pipeline_open(&settings, &pipeline, error);
     for (size_t i = 0; i < trial->corpus->count && rc == 0; i++) {
         if (is_tested(judge, i) != is_test)
             continue;
@@ -242,25 +218,19 @@ static int send_part(struct judge *judge, bool is_test, struct nb_error *error)
 static int await_calibration(struct judge *judge, struct nb_error *error)
 {
     enum { TIMES = 200, PAUSE_MS = 50 };
-    static const char body[] = "{\"text\": \"\"}";
-    const struct nb_client *client = judge->trial->client;
-    const struct nb_buffer document = {.bytes = (char *)(uintptr_t)body, .length = sizeof body - 1};
-    struct nb_buffer path = {0};
-    struct nb_call *call = NULL;
+    struct nb_asked asked = {.client = judge->trial->client, .type = "application/json"};
     bool is_calibrated = !judge->has_calibration;
-    int rc = nb_call_open(&client->daemon, &call, error);
-    if (rc == 0 && nb_path_model(&path, client->model, "/classify") != 0)
-        rc = nb_error_no_memory(error);
+    asked.content = nb_string_of("{\"text\": \"\"}");
+    int rc = nb_call_open(&asked.client->daemon, &asked.call, error);
     for (int i = 0; rc == 0 && !is_calibrated && i < TIMES; i++) {
         json_t *verdict = NULL;
-        rc = post_document(call, path.bytes, &document, &verdict, error);
+        rc = nb_exchange_ask(&CLASSIFYING, &asked, &verdict, error);
         is_calibrated = json_is_true(json_object_get(verdict, "calibrated"));
         json_decref(verdict);
         if (rc == 0 && !is_calibrated)
             rc = nap(PAUSE_MS, error);
     }
-    nb_call_close(&call);
-    nb_buffer_deinit(&path);
+    nb_call_close(&asked.call);
     return rc;
 }
 
@@ -270,7 +240,7 @@ static int await_calibration(struct judge *judge, struct nb_error *error)
 static int test_model(struct judge *judge, struct nb_error *error)
 {
     json_t *reply = NULL;
-    int rc = nb_answer_get(judge->trial->client, "", &reply, error);
+    int rc = nb_model_get(judge->trial->client, &reply, error);
     if (rc == 0)
         note_settings(judge, reply);
     json_decref(reply);
@@ -283,7 +253,7 @@ static int run_fold(struct judge *judge, struct nb_error *error)
     struct nb_error ignored;
     if (trial->is_of_model)
         return test_model(judge, error);
-    int rc = change_model(judge, "PUT", error);
+    int rc = change_model(judge, true, error);
     if (rc != 0)
         return rc;
     if (trial->is_online)
@@ -294,7 +264,7 @@ static int run_fold(struct judge *judge, struct nb_error *error)
         rc = await_calibration(judge, error);
     if (rc == 0 && !trial->is_online)
         rc = send_part(judge, true, error);
-    int deleted = change_model(judge, "DELETE", rc == 0 ? error : &ignored);
+    int deleted = change_model(judge, false, rc == 0 ? error : &ignored);
     return rc != 0 ? rc : deleted;
 }
 

@@ -13,12 +13,12 @@
 struct nb_trial {
     struct nb_client *client; /* borrowed; the name of its model is changed during the trial */
     struct nb_labelled_corpus *corpus;
-    const json_t *settings; /* of the models */
-    bool is_of_model;       /* the client's model is tested on all documents, and stays as it is */
-    size_t positive;        /* index of the label that is judged against the others */
-    bool is_online;         /* each document is tested, then trained */
-    bool is_by_part;        /* the index file says which documents to train and which to test */
-    double split;           /* share of documents to train; the others are tested; 0: no split */
+    json_t *settings;  /* of the models; borrowed */
+    bool is_of_model;  /* the client's model is tested on all documents, and stays as it is */
+    size_t positive;   /* index of the label that is judged against the others */
+    bool is_online;    /* each document is tested, then trained */
+    bool is_by_part;   /* the index file says which documents to train and which to test */
+    double split;      /* share of documents to train; the others are tested; 0: no split */
     size_t folds;      /* cross-validation: each fold is tested by a model of the others; 0: none */
     const char *title; /* for the progress bar */
 };

@@ -60,22 +60,14 @@ struct nb_files_options {
 };
 
 /* clang-format off */
-
-/* Rows of a command's table of flags. `type` is the struct of its options, in which the member
- * `files` is a struct nb_files_options. */
-#define NB_FILES_FLAGS(type)                                                                       \
-    {"format", 'f', NB_FLAG_TEXT, offsetof(type, files.format), 0, 0},                             \
-    {"charset", 0, NB_FLAG_TEXT, offsetof(type, files.charset), 0, 0},                             \
-    {"columns", 0, NB_FLAG_TEXT, offsetof(type, files.columns), 0, 0},                             \
-    {"text", 0, NB_FLAG_SWITCH, offsetof(type, files.is_text), 0, 0},                              \
-    {"mail", 0, NB_FLAG_SWITCH, offsetof(type, files.is_mail), 0, 0}
-
-#define NB_FILES_LABEL_FLAGS(type)                                                                 \
-    {"label", 'l', NB_FLAG_TEXT, offsetof(type, files.label), 0, 0},                               \
-    {"by-folder", 0, NB_FLAG_SWITCH, offsetof(type, files.by_folder), 0, 0},                       \
-    {"folder", 0, NB_FLAG_LIST, offsetof(type, files.folders), 0, 0},                              \
-    {"recursive", 'r', NB_FLAG_SWITCH, offsetof(type, files.is_recursive), 0, 0}
-
+/* Rows of a command's table of flags; struct nb_command_options has a member `files`. */
+#define NB_FILES_FLAGS                                                                             \
+    NB_TEXT("format", 'f', files.format), NB_TEXT("charset", 0, files.charset),                    \
+    NB_TEXT("columns", 0, files.columns), NB_SWITCH("text", 0, files.is_text),                     \
+    NB_SWITCH("mail", 0, files.is_mail)
+#define NB_FILES_LABEL_FLAGS                                                                       \
+    NB_TEXT("label", 'l', files.label), NB_SWITCH("by-folder", 0, files.by_folder),                \
+    NB_LIST("folder", 0, files.folders), NB_SWITCH("recursive", 'r', files.is_recursive)
 /* clang-format on */
 
 /* The written form of a table, so that it can be written again in the same form. */

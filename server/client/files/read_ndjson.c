@@ -241,7 +241,6 @@ static int check_texts(const struct lines *l, json_t *object, struct nb_error *e
 static int give_mapped(struct lines *l, json_t *object, struct nb_error *error)
 {
     struct nb_item item = {.is_one_of_many = true};
-    struct nb_buffer id = {0};
     int rc = check_texts(l, object, error);
     for (size_t i = 0; rc == 0 && i < l->column_count; i++) {
         char name[NAME_MOST + 1];
@@ -252,17 +251,12 @@ static int give_mapped(struct lines *l, json_t *object, struct nb_error *error)
     }
     if (rc == 0)
         rc = nb_mapping_apply(&l->mapping, l->cells, l->column_count, l->number, &item, error);
-    if (rc == 0 && l->mapping.numbers_rows) {
-        rc = nb_buffer_printf(&id, "%s:%ju", l->reading->name, (uintmax_t)l->number);
-        rc = rc == 0 ? 0 : nb_error_no_memory(error);
-        item.id = (struct nb_string){id.bytes, id.length};
-    }
-    item.is_one_of_many = true;
+    if (rc == 0 && l->mapping.numbers_rows)
+        rc = nb_file_reading_number_row(l->reading, l->number, &item, error);
     if (rc == 0)
         rc = nb_file_reading_name_row(l->reading, l->number, &item, error);
     if (rc == 0)
         rc = nb_file_reading_give(l->reading, &item, l->number, error);
-    nb_buffer_deinit(&id);
     return rc;
 }
 

@@ -16,7 +16,8 @@ enum nb_file_column {
     NB_COLUMN_TEXT,
     NB_COLUMN_MAIL,
     NB_COLUMN_LABEL,
-    NB_COLUMN_ID
+    NB_COLUMN_ID,
+    NB_COLUMN_COUNT /* number of the kinds above */
 };
 
 /* The first names are bayesc's own. The others are from the headers of published corpora and of
@@ -128,25 +129,13 @@ struct table {
     struct nb_mapping mapping; /* used if --columns is a mapping */
     struct nb_buffer csv;      /* the row as CSV, if the file has it in another form */
     uint64_t row_count;        /* documents, valid or not */
-    struct nb_buffer id;       /* the id of a row whose id is its number */
 };
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static bool has_content(const struct table *t)
+static bool has(const struct table *t, enum nb_file_column column)
 {
-    bool found = false;
-    for (size_t i = 0; i < t->column_count; i++)
-        found = found || t->columns[i] == NB_COLUMN_TEXT || t->columns[i] == NB_COLUMN_MAIL;
-    return found;
-}
-
-static bool has_mail(const struct table *t)
-{
-    bool found = false;
-    for (size_t i = 0; i < t->column_count; i++)
-        found = found || t->columns[i] == NB_COLUMN_MAIL;
-    return found;
+    return count_of(t->columns, t->column_count, column) > 0;
 }
 
 static int columns_of_option(struct table *t, const char *names, struct nb_error *error)
@@ -161,7 +150,7 @@ static int columns_of_option(struct table *t, const char *names, struct nb_error
         t->columns[t->column_count++] = file_column_of(name);
         names += length + (names[length] == ',');
     }
-    return has_content(t)
+    return has(t, NB_COLUMN_TEXT) || has(t, NB_COLUMN_MAIL)
                ? 0
                : nb_error_set(error, NB_CLIENT_USAGE, "--columns: one must be text or mail");
 }
@@ -216,40 +205,34 @@ static int look_for_header(struct table *t, bool *is_header, struct nb_error *er
     return 0;
 }
 
-static int ask_for_columns(const struct table *t, struct nb_error *error)
-{
-    struct nb_buffer names = {0};
-    int rc = nb_buffer_append(&names, "", 1);
-    names.length = 0;
-    for (size_t i = 0; rc == 0 && i < t->rows.cell_count; i++)
-        rc = nb_buffer_printf(&names, "%s%.*s", i > 0 ? ", " : "",
-                              (int)(t->rows.cells[i].length < HEADER_WORD_MOST
-                                        ? t->rows.cells[i].length
-                                        : HEADER_WORD_MOST),
-                              t->rows.cells[i].bytes);
-    rc = nb_error_set(error, NB_INVALID,
-                      "the first line names no column text or mail: say which it is, as in "
-                      "--columns text=COLUMN,label=COLUMN (there are: %.200s); if the first line "
-                      "is a document, say what stands where, as in --columns id,-,text,label",
-                      rc == 0 ? names.bytes : "");
-    nb_buffer_deinit(&names);
-    return rc;
-}
-
-/* Appends the names of all columns of this kind, separated by commas. Returns 0 or NB_NO_MEMORY. */
+/* Appends the names of all columns of this kind, separated by commas; NB_COLUMN_COUNT: of all
+ * columns. Returns 0 or NB_NO_MEMORY. */
 static int append_names(const struct table *t, enum nb_file_column column, struct nb_buffer *names)
 {
     int rc = 0;
     bool is_first = true;
     for (size_t i = 0; rc == 0 && i < t->column_count; i++) {
-        if (t->columns[i] != column)
-            continue;
         struct nb_string name = nb_string_trim(t->rows.cells[i]);
+        if (column != NB_COLUMN_COUNT && t->columns[i] != column)
+            continue;
         rc = nb_buffer_printf(
             names, "%s%.*s", is_first ? "" : ", ",
             (int)(name.length < HEADER_WORD_MOST ? name.length : HEADER_WORD_MOST), name.bytes);
         is_first = false;
     }
+    return rc;
+}
+
+static int ask_for_columns(const struct table *t, struct nb_error *error)
+{
+    struct nb_buffer names = {0};
+    int rc = append_names(t, NB_COLUMN_COUNT, &names);
+    rc = nb_error_set(error, NB_INVALID,
+                      "the first line names no column text or mail: say which it is, as in "
+                      "--columns text=COLUMN,label=COLUMN (there are: %.200s); if the first line "
+                      "is a document, say what stands where, as in --columns id,-,text,label",
+                      rc == 0 && names.length > 0 ? names.bytes : "");
+    nb_buffer_deinit(&names);
     return rc;
 }
 
@@ -259,14 +242,11 @@ static int tell_unused(const struct table *t, struct nb_error *error)
 {
     const struct nb_files *files = t->reading->files;
     struct nb_buffer told = {0};
-    bool is_unused = false;
-    for (size_t i = 0; i < t->column_count; i++)
-        is_unused = is_unused || t->columns[i] == NB_COLUMN_NONE;
-    if (!is_unused || files->note == NULL)
+    if (!has(t, NB_COLUMN_NONE) || files->note == NULL)
         return 0;
     int rc = nb_buffer_printf(&told, "the text is the column ");
     if (rc == 0)
-        rc = append_names(t, has_mail(t) ? NB_COLUMN_MAIL : NB_COLUMN_TEXT, &told);
+        rc = append_names(t, has(t, NB_COLUMN_MAIL) ? NB_COLUMN_MAIL : NB_COLUMN_TEXT, &told);
     if (rc == 0)
         rc = nb_buffer_printf(&told, "; not used: ");
     if (rc == 0)
@@ -398,15 +378,6 @@ static int give_row(struct table *t, struct nb_error *error)
 
 /* ---- a mapping ------------------------------------------------------------------------------- */
 
-static int number_row(struct table *t, struct nb_item *item, struct nb_error *error)
-{
-    t->id.length = 0;
-    if (nb_buffer_printf(&t->id, "%s:%ju", t->reading->name, (uintmax_t)t->rows.number) != 0)
-        return nb_error_no_memory(error);
-    item->id = (struct nb_string){t->id.bytes, t->id.length};
-    return 0;
-}
-
 /* Takes a row of a table with a mapping: finds the columns in the header, and makes a document of
  * each later row. */
 static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
@@ -423,7 +394,7 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
     rc = nb_mapping_apply(&t->mapping, t->rows.cells, t->rows.cell_count, t->rows.line, &item,
                           error);
     if (rc == 0 && t->mapping.numbers_rows)
-        rc = number_row(t, &item, error);
+        rc = nb_file_reading_number_row(t->reading, t->rows.number, &item, error);
     if (rc == 0)
         rc = give_item(t, &item, error);
     return nb_file_reading_refuse(t->reading, rc, error);
@@ -484,6 +455,5 @@ int nb_read_table(struct nb_file_reading *reading, bool is_csv, struct nb_error 
     nb_mapping_deinit(&table.mapping);
     nb_file_rows_deinit(&table.rows);
     nb_buffer_deinit(&table.csv);
-    nb_buffer_deinit(&table.id);
     return rc;
 }

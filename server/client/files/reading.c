@@ -98,20 +98,31 @@ int nb_file_reading_hash(struct nb_file_reading *reading, struct nb_error *error
     return got == 0 ? 0 : nb_error_errno(error, errno, "cannot be read");
 }
 
+static int set_row_id(struct nb_file_reading *reading, const char *source, uint64_t number,
+                      struct nb_item *item, struct nb_error *error)
+{
+    reading->row_id.length = 0;
+    if (nb_buffer_printf(&reading->row_id, "%s:%ju", source, (uintmax_t)number) != 0)
+        return nb_error_no_memory(error);
+    item->id = (struct nb_string){reading->row_id.bytes, reading->row_id.length};
+    return 0;
+}
+
 int nb_file_reading_name_row(struct nb_file_reading *reading, uint64_t row, struct nb_item *item,
                              struct nb_error *error)
 {
     const struct nb_files_options *options = reading->files->options;
     if (options->rows == NULL || item->id.length > 0 || item->is_mail)
         return 0;
-    const char *source = options->row_source != NULL ? options->row_source : reading->hash;
-    uint64_t number = reading->rows_before + row;
-    *options->rows = number;
-    reading->row_id.length = 0;
-    if (nb_buffer_printf(&reading->row_id, "%s:%ju", source, (uintmax_t)number) != 0)
-        return nb_error_no_memory(error);
-    item->id = (struct nb_string){reading->row_id.bytes, reading->row_id.length};
-    return 0;
+    *options->rows = reading->rows_before + row;
+    return set_row_id(reading, options->row_source != NULL ? options->row_source : reading->hash,
+                      *options->rows, item, error);
+}
+
+int nb_file_reading_number_row(struct nb_file_reading *reading, uint64_t row, struct nb_item *item,
+                               struct nb_error *error)
+{
+    return set_row_id(reading, reading->name, row, item, error);
 }
 
 int nb_file_reading_give(struct nb_file_reading *reading, struct nb_item *item, uint64_t number,

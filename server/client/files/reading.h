@@ -19,7 +19,7 @@ struct nb_file_reading {
     bool is_over;           /* `take` has returned a code: it wants no more documents */
     struct nb_buffer title; /* owned: the name and the place of the last document */
     struct nb_buffer given_label, own_label; /* owned: the labels in normal form, if that differs */
-    struct nb_buffer row_id;                 /* owned: of nb_file_reading_name_row */
+    struct nb_buffer row_id;                 /* owned: the id that a row was given */
     uint64_t rows_before; /* of the files before this one, if a source names the rows of all */
     char hash[33];        /* of the file, if rows are named by it */
 };
@@ -51,6 +51,10 @@ int nb_file_reading_hash(struct nb_file_reading *reading, struct nb_error *error
  * NB_NO_MEMORY. */
 int nb_file_reading_name_row(struct nb_file_reading *reading, uint64_t row, struct nb_item *item,
                              struct nb_error *error);
+
+/* Gives a row the id "FILE:ROW". The id is valid until the next row. Returns 0 or NB_NO_MEMORY. */
+int nb_file_reading_number_row(struct nb_file_reading *reading, uint64_t row, struct nb_item *item,
+                               struct nb_error *error);
 
 /* Decodes the input into UTF-8 text (nb_input_decode) with the charset of the options, and reports
  * a charset that was guessed. Returns 0 or a code of nb_input_decode. */

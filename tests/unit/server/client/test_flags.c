@@ -10,40 +10,21 @@
 #include "server/client/base/manual.h"
 #include "server/client/commands/commands.h"
 
-struct options {
-    bool is_quick;
-    const char *name, *source;
-    uint64_t count;
-    double share;
-    struct nb_flag_list list;
-};
-
-#define AT(member) offsetof(struct options, member)
-
-static const struct options DEFAULTS = {.count = 4, .share = 0.5, .name = "default"};
 static const struct nb_flag FLAGS[] = {
-    {"quick", 'q', NB_FLAG_SWITCH, AT(is_quick), 0, 0},
-    {"name", 'n', NB_FLAG_TEXT, AT(name), 0, 0},
-    {"count", 'c', NB_FLAG_COUNT, AT(count), 1, 64},
-    {"share", 0, NB_FLAG_NUMBER, AT(share), 0, 1},
-    {"list", 'l', NB_FLAG_LIST, AT(list), 0, 0},
-    NB_SOURCE_FLAG(struct options),
+    NB_SWITCH("quick", 'q', is_quiet),
+    {NB_FLAG_ROW("name", 'n', TEXT, verdict), .usual_text = "default"},
+    NB_COUNT("count", 'c', connections, 4, 1, 64),
+    NB_NUMBER("share", 0, split, 0.5, 0, 1),
+    NB_LIST("list", 'l', ids),
+    NB_SOURCE_FLAG,
 };
-static const struct nb_command COMMAND = {
-    .name = "models",
-    .flags = FLAGS,
-    .flag_count = sizeof FLAGS / sizeof *FLAGS,
-    .defaults = &DEFAULTS,
-    .options_size = sizeof DEFAULTS,
-    .most = 1,
-};
+static const struct nb_command COMMAND = {.name = "models", NB_FLAGS(FLAGS), .most = 1};
 
 /* The result of a parse. */
 struct parsed {
-    struct options options;
+    struct nb_command_options options;
     struct nb_client client;
-    char **arguments;
-    size_t count;
+    struct nb_asked asked;
     struct nb_error error;
 };
 
@@ -59,8 +40,9 @@ static int parse(const struct nb_command *command, const char *const *words, str
         argv[argc++] = strdup(*words);
     argv[argc] = NULL;
     *parsed = (struct parsed){.client.model = "mail"};
-    int rc = nb_flags_parse(command, argc, argv, &parsed->options, &parsed->client,
-                            &parsed->arguments, &parsed->count, &parsed->error);
+    parsed->asked.command = command;
+    parsed->asked.client = &parsed->client;
+    int rc = nb_flags_parse(argc, argv, &parsed->options, &parsed->asked, &parsed->error);
     ck_assert(rc >= 0 || rc == parsed->error.code);
     return rc;
 }
@@ -71,26 +53,27 @@ START_TEST(every_type_is_set)
 {
     struct parsed p;
     ck_assert_int_eq(parse(&COMMAND, (const char *const[]){NULL}, &p), 0);
-    ck_assert(!p.options.is_quick);
-    ck_assert_uint_eq(p.options.count, 4);
-    ck_assert_str_eq(p.options.name, "default");
-    ck_assert_uint_eq(p.count, 0);
+    ck_assert(!p.options.is_quiet);
+    ck_assert_uint_eq(p.options.connections, 4);
+    ck_assert_str_eq(p.options.verdict, "default");
+    ck_assert_uint_eq(p.asked.count, 0);
 
     ck_assert_int_eq(PARSE(&p, "-q", "--name=x y", "-c", "7", "file", "--share", "1e-1", "-la",
                            "--list", "b", "--model", "sms", "--timeout=3", "--json"),
                      0);
-    ck_assert(p.options.is_quick);
-    ck_assert_str_eq(p.options.name, "x y");
-    ck_assert_uint_eq(p.options.count, 7);
-    ck_assert_double_eq(p.options.share, 0.1);
-    ck_assert_uint_eq(p.options.list.count, 2);
-    ck_assert_str_eq(p.options.list.items[0], "a");
-    ck_assert_str_eq(p.options.list.items[1], "b");
+    ck_assert(p.options.is_quiet);
+    ck_assert_str_eq(p.options.verdict, "x y");
+    ck_assert_uint_eq(p.options.connections, 7);
+    ck_assert_double_eq(p.options.split, 0.1);
+    ck_assert_uint_eq(p.options.ids.count, 2);
+    ck_assert_str_eq(p.options.ids.items[0], "a");
+    ck_assert_str_eq(p.options.ids.items[1], "b");
     ck_assert_str_eq(p.client.model, "sms");
     ck_assert_uint_eq(p.client.daemon.timeout, 3);
     ck_assert(p.client.json);
-    ck_assert_uint_eq(p.count, 1);
-    ck_assert_str_eq(p.arguments[0], "file");
+    ck_assert_uint_eq(p.asked.count, 1);
+    ck_assert_str_eq(p.asked.arguments[0], "file");
+    ck_assert(nb_flag_is_given(&p.asked, "count") && !nb_flag_is_given(&p.asked, "source"));
 }
 END_TEST
 
@@ -98,10 +81,10 @@ START_TEST(what_follows_two_dashes_is_an_argument)
 {
     struct parsed p;
     ck_assert_int_eq(PARSE(&p, "-q", "--", "--name"), 0);
-    ck_assert_uint_eq(p.count, 1);
-    ck_assert_str_eq(p.arguments[0], "--name");
+    ck_assert_uint_eq(p.asked.count, 1);
+    ck_assert_str_eq(p.asked.arguments[0], "--name");
     ck_assert_int_eq(PARSE(&p, "-"), 0);
-    ck_assert_str_eq(p.arguments[0], "-");
+    ck_assert_str_eq(p.asked.arguments[0], "-");
 }
 END_TEST
 
@@ -149,7 +132,7 @@ START_TEST(a_list_has_an_end)
     }
     words[count] = NULL;
     ck_assert_int_eq(parse(&COMMAND, words, &p), 0);
-    ck_assert_uint_eq(p.options.list.count, NB_FLAG_LIST_MOST);
+    ck_assert_uint_eq(p.options.ids.count, NB_FLAG_LIST_MOST);
     words[count++] = "-lx";
     words[count] = NULL;
     ck_assert_int_eq(parse(&COMMAND, words, &p), NB_CLIENT_USAGE);
@@ -166,7 +149,7 @@ START_TEST(a_long_value_does_not_overflow)
     ck_assert_int_eq(PARSE(&p, "--count", value), NB_CLIENT_USAGE);
     ck_assert_int_eq(PARSE(&p, value, value), NB_CLIENT_USAGE);
     ck_assert_int_eq(PARSE(&p, "--name", value), 0);
-    ck_assert_str_eq(p.options.name, value);
+    ck_assert_str_eq(p.options.verdict, value);
     memcpy(value, "--", 2);
     ck_assert_int_eq(PARSE(&p, value), NB_CLIENT_USAGE);
 }
@@ -214,7 +197,7 @@ static const struct nb_command *const COMMANDS[] = {
 };
 
 /* Lines of --help fit a terminal, each flag is explained, no two flags have the same name or
- * letter, and the options fit the room that main has for them. */
+ * letter, and a verb takes flags that there are. */
 START_TEST(tables_of_commands_are_sound)
 {
     const struct nb_command *command = COMMANDS[_i];
@@ -223,7 +206,6 @@ START_TEST(tables_of_commands_are_sound)
     for (char *line = strtok(NULL, "\n"); line != NULL; line = strtok(NULL, "\n"))
         ck_assert_msg(strlen(line) <= 100, "%s: %s", command->name, line);
     free(text);
-    ck_assert_uint_le(command->options_size, NB_COMMAND_OPTIONS_ROOM);
     for (size_t i = 0; i < command->flag_count; i++) {
         const struct nb_flag *one = &command->flags[i];
         FILE *out = fopen("/dev/null", "w");
@@ -231,7 +213,6 @@ START_TEST(tables_of_commands_are_sound)
         ck_assert_msg(nb_manual_print_option(command->name, one->name, out),
                       "--%s of %s is not in the manual page", one->name, command->name);
         ck_assert_int_eq(fclose(out), 0);
-        ck_assert_uint_lt(one->offset, command->options_size);
         for (size_t k = 0; k < i; k++) {
             const struct nb_flag *other = &command->flags[k];
             ck_assert_str_ne(one->name, other->name);
@@ -239,6 +220,55 @@ START_TEST(tables_of_commands_are_sound)
             ck_assert_msg(one->offset != other->offset, "%s and %s", one->name, other->name);
         }
     }
+    for (size_t i = 0; i < command->verb_count; i++) {
+        char flags[64];
+        (void)snprintf(flags, sizeof flags, "%s", command->verbs[i].flags);
+        for (char *name = strtok(flags, " "); name != NULL; name = strtok(NULL, " ")) {
+            size_t k = 0;
+            while (k < command->flag_count && strcmp(command->flags[k].name, name) != 0)
+                k++;
+            ck_assert_msg(k < command->flag_count, "%s of %s", name, command->verbs[i].name);
+        }
+    }
+}
+END_TEST
+
+static const struct nb_subcommand VERBS[] = {
+    {"list", "", 0, 0, "", NULL, NULL}, {"put", "FILE [MORE]", 1, 2, "quick list", NULL, NULL}};
+static const struct nb_command WITH_VERBS = {
+    .name = "models", .model_from = 3, NB_FLAGS(FLAGS), NB_VERBS(VERBS), .most = 4};
+
+static const struct {
+    const char *words[5];
+    const char *verb, *text; /* NULL: part of the message */
+    size_t count;
+} VERB_CASES[] = {
+    {{NULL}, "list", NULL, 0},
+    {{"put", "a", NULL}, "put", NULL, 1},
+    {{"-q", "m", "put", "a", NULL}, "put", NULL, 1},
+    {{"m", "list", NULL}, "list", NULL, 0},
+    {{"m", NULL}, "list", NULL, 0},
+    {{"put", NULL}, NULL, "it is: bayesc models put FILE [MORE]", 0},
+    {{"list", "put", NULL}, NULL, "it is: bayesc models list", 0},
+    {{"--name=x", "put", "a", NULL}, NULL, "--name is not an option of models put", 0},
+    {{"-q", NULL}, NULL, "--quick is not an option of models list", 0},
+    {{"-mx", "gut", NULL}, NULL, "there is no models 'gut'", 0},
+};
+
+START_TEST(a_verb_takes_its_own_words_and_flags)
+{
+    const struct nb_subcommand *verb = NULL;
+    struct parsed p;
+    ck_assert_int_eq(parse(&WITH_VERBS, VERB_CASES[_i].words, &p), 0);
+    int rc = nb_verb_find(&p.asked, &verb, &p.error);
+    if (VERB_CASES[_i].verb == NULL) {
+        ck_assert_int_eq(rc, NB_CLIENT_USAGE);
+        ck_assert_msg(strstr(p.error.text, VERB_CASES[_i].text) != NULL, "%s", p.error.text);
+        return;
+    }
+    ck_assert_msg(rc == 0, "%s", p.error.text);
+    ck_assert_str_eq(verb->name, VERB_CASES[_i].verb);
+    ck_assert_uint_eq(p.asked.count, VERB_CASES[_i].count);
 }
 END_TEST
 
@@ -333,6 +363,8 @@ int main(void)
     tcase_add_test(all, options_may_stand_before_the_command);
     tcase_add_loop_test(all, tables_of_commands_are_sound, 0,
                         (int)(sizeof COMMANDS / sizeof *COMMANDS));
+    tcase_add_loop_test(all, a_verb_takes_its_own_words_and_flags, 0,
+                        (int)(sizeof VERB_CASES / sizeof *VERB_CASES));
     tcase_add_test(all, a_source_is_a_short_printable_name);
     tcase_add_test(all, codes_have_exit_statuses);
     suite_add_tcase(suite, all);
