@@ -22,7 +22,8 @@ enum { TOP_MOST = 1000, EVIDENCE_MOST = 1000 };
 /* ---- the labels ------------------------------------------------------------------------------ */
 
 struct ranked {
-    const char *label; /* borrowed from the verdict */
+    const char *label;   /* borrowed from the verdict, like the value */
+    const json_t *value; /* the probability */
     double probability;
     bool wins;
 };
@@ -49,7 +50,7 @@ static size_t rank_labels(const json_t *verdict, uint64_t top, struct ranked ran
         .items = rank, .most = (size_t)top, .item_size = sizeof *rank, .compare = by_probability};
     json_object_foreach(labels, name, value)
     {
-        struct ranked one = {name, json_number_value(value), strcmp(name, winner) == 0};
+        struct ranked one = {name, value, json_number_value(value), strcmp(name, winner) == 0};
         nb_heap_add(&heap, &one);
     }
     nb_heap_sort(&heap);
@@ -97,70 +98,72 @@ static int put_evidence(const json_t *verdict, struct nb_buffer *out)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static int put_cell(const char *text, char separator, struct nb_buffer *out)
+/* The cells that are added to a row. After the first failure nothing more is added. */
+struct cells {
+    struct nb_buffer *out;
+    char separator;
+    int code; /* 0 or NB_NO_MEMORY */
+};
+
+static void put_cell(struct cells *cells, struct nb_string text)
 {
-    return nb_csv_cell(nb_string_of(text), separator, false, out);
+    if (cells->code == 0)
+        cells->code = nb_csv_cell(text, cells->separator, false, cells->out);
 }
 
-/* Append the cells of a CSV row, each after the separator: decision; known; predicted_2,
- * probability_2 and so on to `top`; evidence. The cells are empty if the verdict is NULL (the
- * document was refused). */
-static int put_head(const struct nb_command_options *columns, char separator, struct nb_buffer *out)
+static void put_text_cell(struct cells *cells, const char *text)
 {
-    int rc = decides(columns) ? put_cell("decision", separator, out) : 0;
-    if (rc == 0 && columns->min_known >= 0)
-        rc = put_cell("known", separator, out);
-    for (uint64_t i = 2; i <= columns->top && rc == 0; i++)
-        rc = nb_buffer_printf(out, "%cpredicted_%" PRIu64 "%cprobability_%" PRIu64, separator, i,
-                              separator, i);
-    return rc == 0 && columns->evidence > 0 ? put_cell("evidence", separator, out) : rc;
+    put_cell(cells, nb_string_of(text));
 }
 
-static int put_ranks(const struct nb_command_options *columns, const json_t *verdict,
-                     char separator, struct nb_buffer *out)
+/* Puts a number, or an empty cell for what is not one. */
+static void put_number(struct cells *cells, const json_t *value)
+{
+    char text[32] = "";
+    if (json_is_number(value))
+        (void)snprintf(text, sizeof text, "%.6f", json_number_value(value));
+    put_text_cell(cells, text);
+}
+
+/* Put the head of the columns, and their cells: predicted; probability; decision; known;
+ * predicted_2, probability_2 and so on to `top`; evidence. The cells are empty if the verdict is
+ * NULL (the document was refused). */
+static void put_head(const struct nb_command_options *columns, struct cells *cells)
+{
+    put_text_cell(cells, "predicted");
+    put_text_cell(cells, "probability");
+    if (decides(columns))
+        put_text_cell(cells, "decision");
+    if (columns->min_known >= 0)
+        put_text_cell(cells, "known");
+    for (uint64_t i = 2; i <= columns->top && cells->code == 0; i++)
+        cells->code = nb_buffer_printf(cells->out, "%cpredicted_%" PRIu64 "%cprobability_%" PRIu64,
+                                       cells->separator, i, cells->separator, i);
+    if (columns->evidence > 0)
+        put_text_cell(cells, "evidence");
+}
+
+static void put_columns(const struct nb_command_options *columns, const json_t *verdict,
+                        struct cells *cells)
 {
     struct ranked rank[TOP_MOST];
-    size_t count = rank_labels(verdict, columns->top, rank);
-    int rc = 0;
-    for (size_t i = 1; i < columns->top && rc == 0; i++) {
-        char probability[32] = "";
-        if (i < count)
-            (void)snprintf(probability, sizeof probability, "%.6f", rank[i].probability);
-        rc = put_cell(i < count ? rank[i].label : "", separator, out);
-        if (rc == 0)
-            rc = put_cell(probability, separator, out);
-    }
-    return rc;
-}
-
-static int put_known(const json_t *verdict, char separator, struct nb_buffer *out)
-{
-    const json_t *known = json_object_get(verdict, "known");
-    char text[32] = "";
-    if (known != NULL)
-        (void)snprintf(text, sizeof text, "%.6f", json_number_value(known));
-    return put_cell(text, separator, out);
-}
-
-static int put_columns(const struct nb_command_options *columns, const json_t *verdict,
-                       char separator, struct nb_buffer *out)
-{
     struct nb_buffer evidence = {0};
-    int rc = 0;
+    size_t count = columns->top > 0 ? rank_labels(verdict, columns->top, rank) : 0;
+    put_text_cell(cells, nb_answer_text(verdict, "label"));
+    put_number(cells, json_object_get(verdict, "probability"));
     if (decides(columns))
-        rc = put_cell(verdict != NULL ? nb_answer_text(verdict, "decision") : "", separator, out);
-    if (rc == 0 && columns->min_known >= 0)
-        rc = put_known(verdict, separator, out);
-    if (rc == 0 && columns->top > 0)
-        rc = put_ranks(columns, verdict, separator, out);
-    if (rc == 0 && columns->evidence > 0) {
-        rc = put_evidence(verdict, &evidence);
-        if (rc == 0)
-            rc = nb_csv_cell((struct nb_string){evidence.bytes, evidence.length}, separator, false,
-                             out);
+        put_text_cell(cells, nb_answer_text(verdict, "decision"));
+    if (columns->min_known >= 0)
+        put_number(cells, json_object_get(verdict, "known"));
+    for (size_t i = 1; i < columns->top; i++) {
+        put_text_cell(cells, i < count ? rank[i].label : "");
+        put_number(cells, i < count ? rank[i].value : NULL);
     }
+    if (columns->evidence > 0 && cells->code == 0)
+        cells->code = put_evidence(verdict, &evidence);
+    if (columns->evidence > 0)
+        put_cell(cells, nb_buffer_string(&evidence));
     nb_buffer_deinit(&evidence);
-    return rc;
 }
 
 /* ---- for people ------------------------------------------------------------------------------ */
@@ -220,25 +223,19 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
                : nb_error_set(error, NB_IO, "standard output cannot be written");
 }
 
-static char separator_of(const struct output *output)
+/* Begins the cells that are added to the next row. */
+static struct cells cells_of(struct output *output)
 {
-    return output->form.is_known ? output->form.separator : ',';
-}
-
-/* Puts the two columns, each of which may be empty, and output->more into output->row. */
-static int join_columns(struct output *output, const char *label, const char *probability)
-{
-    int rc = nb_csv_cell(nb_string_of(label), separator_of(output), false, &output->row);
-    if (rc == 0)
-        rc = nb_csv_cell(nb_string_of(probability), separator_of(output), false, &output->row);
-    return rc == 0 ? nb_buffer_append(&output->row, output->more.bytes, output->more.length) : rc;
+    output->row.length = 0;
+    return (struct cells){.out = &output->row,
+                          .separator = output->form.is_known ? output->form.separator : ','};
 }
 
 /* Prints a row of a table, which may be empty, followed by output->row. */
-static int print_row(struct output *output, const char *own, struct nb_error *error)
+static int print_row(struct output *output, struct nb_string own, struct nb_error *error)
 {
     const struct nb_csv_row row = {
-        .own = nb_string_of(own),
+        .own = own,
         .added = {output->row.bytes, output->row.length},
         .is_first = !output->has_rows,
     };
@@ -255,42 +252,24 @@ static int print_row(struct output *output, const char *own, struct nb_error *er
 static int take_head(void *user, struct nb_string row, struct nb_error *error)
 {
     struct output *output = user;
-    struct nb_buffer head = {0};
-    int rc = nb_buffer_append(&head, row.bytes, row.length);
-    if (rc == 0)
-        rc = nb_buffer_append(&head, "", 1);
-    output->more.length = output->row.length = 0;
-    if (rc == 0)
-        rc = put_head(output->columns, separator_of(output), &output->more);
-    if (rc == 0)
-        rc = join_columns(output, "predicted", "probability");
-    rc = rc != 0             ? nb_error_no_memory(error)
-         : !output->has_head ? print_row(output, head.bytes, error)
-                             : 0;
+    struct cells cells = cells_of(output);
+    if (output->has_head)
+        return 0;
     output->has_head = true;
-    nb_buffer_deinit(&head);
-    return rc;
+    put_head(output->columns, &cells);
+    return cells.code != 0 ? nb_error_no_memory(error) : print_row(output, row, error);
 }
 
 /* A document that is not from a table has its name in the place of the row. */
 static int print_csv(struct output *output, const struct nb_outcome *outcome,
                      struct nb_error *error)
 {
-    char probability[32] = "";
-    json_t *number = json_object_get(outcome->result, "probability");
-    bool is_row = *outcome->row != '\0';
-    output->more.length = output->row.length = 0;
-    int rc =
-        is_row ? 0
-               : nb_csv_cell(nb_string_of(outcome->name), separator_of(output), true, &output->row);
-    if (rc == 0)
-        rc = put_columns(output->columns, outcome->result, separator_of(output), &output->more);
-    if (json_is_number(number))
-        (void)snprintf(probability, sizeof probability, "%.6f", json_number_value(number));
-    if (rc == 0)
-        rc = join_columns(output, nb_answer_text(outcome->result, "label"), probability);
-    return rc != 0 ? nb_error_no_memory(error)
-                   : print_row(output, is_row ? outcome->row : "", error);
+    struct cells cells = cells_of(output);
+    if (*outcome->row == '\0')
+        cells.code = nb_csv_cell(nb_string_of(outcome->name), cells.separator, true, cells.out);
+    put_columns(output->columns, outcome->result, &cells);
+    return cells.code != 0 ? nb_error_no_memory(error)
+                           : print_row(output, nb_string_of(outcome->row), error);
 }
 
 /* Tells how many documents got which label; not of a single document. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,28 +286,25 @@ static int join(const struct nb_mapping_part *part, const struct nb_string *cell
 }
 
 /* Writes a number. If its text is also a JSON number, it is sent unchanged. */
-static int write_number(const char *text, double number, struct nb_buffer *out)
+static void emit_number(struct nb_emitter *e, const char *text, double number)
 {
     json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
-    bool is_json = json_is_number(json);
+    char digits[32];
+    (void)snprintf(digits, sizeof digits, "%.17g", number);
+    nb_emit_raw(e, json_is_number(json) ? text : digits);
     json_decref(json);
-    return is_json ? nb_buffer_puts(out, text) : nb_buffer_printf(out, "%.17g", number);
 }
 
 /* Writes a set without empty values: ";" is the empty set. */
-static int write_set(struct nb_string cell, struct nb_buffer *out)
+static void emit_set(struct nb_emitter *e, struct nb_string cell)
 {
-    int rc = nb_buffer_puts(out, "[");
-    for (bool is_first = true; cell.length > 0 && rc == 0;) {
+    nb_emit_open(e, '[');
+    while (cell.length > 0) {
         struct nb_string value = nb_string_trim(cut(&cell, ';'));
-        if (value.length == 0)
-            continue;
-        rc = is_first ? 0 : nb_buffer_puts(out, ",");
-        is_first = false;
-        if (rc == 0)
-            rc = nb_json_string(out, value);
+        if (value.length > 0)
+            nb_emit_string(e, value);
     }
-    return rc == 0 ? nb_buffer_puts(out, "]") : rc;
+    nb_emit_close(e, ']');
 }
 
 /* Reports why a cell is not a number. */
@@ -321,9 +319,9 @@ static int refuse(const struct nb_mapping_part *part, struct nb_string text, uin
                             : "");
 }
 
-static int write_value(const struct nb_mapping *mapping, const struct nb_mapping_part *part,
-                       struct nb_string text, uint64_t line, struct nb_buffer *out,
-                       struct nb_error *error)
+static int emit_value(struct nb_emitter *e, const struct nb_mapping *mapping,
+                      const struct nb_mapping_part *part, struct nb_string text, uint64_t line,
+                      struct nb_error *error)
 {
     char digits[CELL_NUMBER_MOST + 1];
     double number = 0;
@@ -334,16 +332,14 @@ static int write_value(const struct nb_mapping *mapping, const struct nb_mapping
             : CELL_NUMBER_READ;
     if (what != CELL_NUMBER_READ)
         return refuse(part, text, line, what, error);
-    int rc = nb_buffer_puts(out, out->length == 0 ? "{" : ",");
-    if (rc == 0)
-        rc = nb_json_string(out, part->name);
-    if (rc == 0)
-        rc = nb_buffer_puts(out, ":");
-    if (rc == 0 && is_number)
-        rc = write_number(digits, number, out);
-    else if (rc == 0)
-        rc = part->kind == NB_MAPPING_SET ? write_set(text, out) : nb_json_string(out, text);
-    return rc == 0 ? 0 : nb_error_no_memory(error);
+    nb_emit_name(e, part->name);
+    if (is_number)
+        emit_number(e, digits, number);
+    else if (part->kind == NB_MAPPING_SET)
+        emit_set(e, text);
+    else
+        nb_emit_string(e, text);
+    return 0;
 }
 
 static int check_cells(const struct nb_mapping *mapping, size_t count, uint64_t line,
@@ -365,8 +361,12 @@ static int check_cells(const struct nb_mapping *mapping, size_t count, uint64_t 
 static int make_values(struct nb_mapping *mapping, const struct nb_string *cells, uint64_t line,
                        struct nb_error *error)
 {
-    int rc = 0;
     mapping->values.length = 0;
+    struct nb_emitter e = nb_emit_begin(&mapping->values);
+    int rc = 0;
+    if (!has_role(mapping, NB_MAPPING_FIELD))
+        return 0;
+    nb_emit_open(&e, '{');
     for (size_t i = 0; i < mapping->count && rc == 0; i++) {
         const struct nb_mapping_part *part = &mapping->parts[i];
         if (part->role != NB_MAPPING_FIELD)
@@ -375,12 +375,10 @@ static int make_values(struct nb_mapping *mapping, const struct nb_string *cells
             return nb_error_no_memory(error);
         struct nb_string text = {mapping->content.bytes, mapping->content.length};
         if (text.length > 0)
-            rc = write_value(mapping, part, text, line, &mapping->values, error);
+            rc = emit_value(&e, mapping, part, text, line, error);
     }
-    if (rc == 0 && has_role(mapping, NB_MAPPING_FIELD) &&
-        nb_buffer_puts(&mapping->values, mapping->values.length == 0 ? "{}" : "}") != 0)
-        rc = nb_error_no_memory(error);
-    return rc;
+    nb_emit_close(&e, '}');
+    return rc != 0 || nb_emit_end(&e) == 0 ? rc : nb_error_no_memory(error);
 }
 
 static int set_content(struct nb_mapping *mapping, const struct nb_string *cells,

@@ -16,65 +16,44 @@
 #include "server/client/base/client.h"
 #include "server/http/call/path.h"
 
-static int write_base64(struct nb_string bytes, struct nb_buffer *out)
+static void emit_base64(struct nb_emitter *e, struct nb_string bytes)
 {
     size_t room = sodium_base64_encoded_len(bytes.length, sodium_base64_VARIANT_ORIGINAL);
-    int rc = nb_buffer_puts(out, "\"");
-    if (rc == 0)
-        rc = nb_buffer_reserve(out, room);
-    if (rc != 0)
-        return rc;
-    char *text = out->bytes + out->length;
-    (void)sodium_bin2base64(text, room, (const unsigned char *)bytes.bytes, bytes.length,
+    nb_emit_raw(e, "\"");
+    if (e->code == 0)
+        e->code = nb_buffer_reserve(e->out, room);
+    if (e->code != 0)
+        return;
+    (void)sodium_bin2base64(e->out->bytes + e->out->length, room,
+                            (const unsigned char *)bytes.bytes, bytes.length,
                             sodium_base64_VARIANT_ORIGINAL); /* cannot fail: there is room */
-    out->length += room - 1;                                 /* without the NUL */
-    return nb_buffer_puts(out, "\"");
-}
-
-static int write_member(const char *name, struct nb_string value, struct nb_buffer *out)
-{
-    if (value.length == 0)
-        return 0;
-    int rc = nb_buffer_printf(out, "\"%s\":", name);
-    if (rc == 0)
-        rc = nb_json_string(out, value);
-    return rc == 0 ? nb_buffer_puts(out, ",") : rc;
-}
-
-static int write_content(const struct nb_item *item, struct nb_buffer *out)
-{
-    if (item->has_no_content)
-        return 0;
-    int rc = nb_buffer_puts(out, item->is_mail ? "\"mail_base64\":" : "\"text\":");
-    if (rc == 0)
-        rc = item->is_mail ? write_base64(item->content, out) : nb_json_string(out, item->content);
-    return rc == 0 ? nb_buffer_puts(out, ",") : rc;
-}
-
-static int write_values(struct nb_string values, struct nb_buffer *out)
-{
-    int rc = values.length > 0 ? nb_buffer_puts(out, "\"values\":") : 0;
-    if (rc == 0)
-        rc = nb_buffer_append(out, values.bytes, values.length);
-    return rc == 0 && values.length > 0 ? nb_buffer_puts(out, ",") : rc;
+    e->out->length += room - 1;                              /* without the NUL */
+    nb_emit_raw(e, "\"");
 }
 
 int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer *out)
 {
-    int rc = nb_buffer_puts(out, "{");
-    if (rc == 0)
-        rc = write_content(item, out);
-    if (rc == 0)
-        rc = write_values(item->values, out);
-    if (rc == 0 && with_label)
-        rc = item->label.length > 0 ? write_member("label", item->label, out)
-                                    : nb_buffer_puts(out, "\"label\":null,");
-    if (rc == 0)
-        rc = write_member("id", item->id, out);
-    if (rc != 0)
-        return rc;
-    out->length -= out->bytes[out->length - 1] == ','; /* a comma follows each member */
-    return nb_buffer_puts(out, "}");
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    if (!item->has_no_content && item->is_mail) {
+        nb_emit_key(&e, "mail_base64");
+        emit_base64(&e, item->content);
+    } else if (!item->has_no_content) {
+        nb_emit_member_string(&e, "text", item->content);
+    }
+    if (item->values.length > 0) {
+        nb_emit_key(&e, "values");
+        e.code =
+            e.code != 0 ? e.code : nb_buffer_append(out, item->values.bytes, item->values.length);
+    }
+    if (with_label && item->label.length > 0)
+        nb_emit_member_string(&e, "label", item->label);
+    else if (with_label)
+        nb_emit_member_null(&e, "label");
+    if (item->id.length > 0)
+        nb_emit_member_string(&e, "id", item->id);
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
 }
 
 enum {
@@ -306,32 +285,23 @@ static bool goes_whole(const struct nb_item *item)
     return item->is_mail && item->values.length == 0 && item->content.length > BATCH_BYTES;
 }
 
-static int add_query(struct nb_buffer *path, const char *name, struct nb_string value)
-{
-    struct nb_buffer text = {0};
-    int rc = nb_buffer_append(&text, value.bytes, value.length);
-    if (rc == 0)
-        rc = nb_buffer_append(&text, "", 1);
-    if (rc == 0)
-        rc = nb_path_query(path, name, text.bytes);
-    nb_buffer_deinit(&text);
-    return rc;
-}
-
-/* Makes the request for a mail that is sent unchanged: the members of a document go into the
- * query. */
+/* Makes the request for a mail that is sent unchanged: the members of a document, whose texts are
+ * those of the row, go into the query. */
 static int write_whole(const struct nb_pipeline *p, const struct nb_item *item, struct batch *batch)
 {
-    bool has_label = item->label.length > 0;
+    const char *texts = batch->texts.bytes;
+    const struct row *row = &batch->rows[batch->count];
+    bool with_label = p->settings.with_label, has_label = item->label.length > 0;
     int rc = nb_buffer_append(&batch->path, p->path.bytes, p->path.length); /* including the NUL */
     if (rc == 0)
         batch->path.length--;
-    if (rc == 0 && p->settings.with_label && has_label)
-        rc = add_query(&batch->path, "label", item->label);
-    if (rc == 0 && p->settings.with_label && !has_label)
-        rc = add_query(&batch->path, "unlabelled", nb_string_of("1"));
-    if (rc == 0 && item->id.length > 0)
-        rc = add_query(&batch->path, "id", item->id);
+    if (rc == 0)
+        rc = nb_path_query(&batch->path, has_label ? "label" : "unlabelled",
+                           !with_label ? NULL
+                           : has_label ? texts + row->label
+                                       : "1");
+    if (rc == 0)
+        rc = nb_path_query(&batch->path, "id", item->id.length > 0 ? texts + row->id : NULL);
     return rc == 0 ? nb_buffer_append(&batch->body, item->content.bytes, item->content.length) : rc;
 }
 
@@ -353,9 +323,9 @@ int nb_pipeline_add(struct nb_pipeline *p, const struct nb_item *item, struct nb
         batch = &p->ring[p->filled % p->size];
     }
     bool is_whole = batch->count == 0 && goes_whole(item);
-    int rc = is_whole ? write_whole(p, item, batch) : write_document(p, item, batch);
+    int rc = add_texts(batch, item);
     if (rc == 0)
-        rc = add_texts(batch, item);
+        rc = is_whole ? write_whole(p, item, batch) : write_document(p, item, batch);
     if (rc != 0)
         return nb_error_no_memory(error);
     batch->count++;
