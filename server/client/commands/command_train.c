@@ -53,8 +53,10 @@ static int print_json(const struct nb_run *run, const struct tally *tally, struc
                                       json_integer((json_int_t)tally->counts[i]));
     if (run->merged > 0)
         (void)json_object_set_new(object, "merged", json_integer((json_int_t)run->merged));
-    (void)json_object_set_new(object, "failed", json_integer((json_int_t)run->refused));
-    (void)json_object_set_new(object, "unread", json_integer((json_int_t)run->unread));
+    (void)json_object_set_new(object, "failed",
+                              json_integer((json_int_t)run->news[NB_FILE_REFUSED]));
+    (void)json_object_set_new(object, "unread",
+                              json_integer((json_int_t)run->news[NB_FILE_UNREAD]));
     (void)json_object_set_new(object, "seconds", json_real(nb_progress_seconds(&run->progress)));
     int rc = nb_answer_print(object, error);
     json_decref(object);
@@ -96,9 +98,9 @@ static void print_summary(const struct nb_run *run, const struct tally *tally)
     for (size_t i = 0; i < STATUSES; i++)
         print_count(tally->counts[i], STATUS_WORDS[i], i < 2);
     print_count(run->merged, "texts without an id merged with the same text", false);
-    print_count(run->refused, "refused", false);
-    if (run->unread > 0)
-        (void)printf(", %s not read", nb_counted(run->unread, "file").text);
+    print_count(run->news[NB_FILE_REFUSED], "refused", false);
+    if (run->news[NB_FILE_UNREAD] > 0)
+        (void)printf(", %s not read", nb_counted(run->news[NB_FILE_UNREAD], "file").text);
     (void)printf(
         "; %s, %s/s\n", nb_figure_of_seconds(seconds).text,
         nb_figure_of(seconds > 0 ? (uint64_t)((double)run->documents / seconds + 0.5) : 0).text);
@@ -237,10 +239,11 @@ static int print_result(const struct nb_run *run, const struct untrain_tally *ta
 {
     if (run->asked->client->json) {
         json_t *waiting = tally->waiting > 0 ? json_integer((json_int_t)tally->waiting) : NULL;
-        json_t *object = json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:o*}", "model", run->asked->client->model, "forgotten",
-            (json_int_t)tally->forgotten, "unknown", (json_int_t)tally->unknown, "failed",
-            (json_int_t)run->refused, "unread", (json_int_t)run->unread, "quarantined", waiting);
+        json_t *object =
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:o*}", "model", run->asked->client->model,
+                      "forgotten", (json_int_t)tally->forgotten, "unknown",
+                      (json_int_t)tally->unknown, "failed", (json_int_t)run->news[NB_FILE_REFUSED],
+                      "unread", (json_int_t)run->news[NB_FILE_UNREAD], "quarantined", waiting);
         int rc = nb_answer_print(object, error);
         json_decref(object);
         return rc;

@@ -105,44 +105,23 @@ static void deinit_labels(struct nb_new_label *check)
     *check = (struct nb_new_label){0};
 }
 
-enum {
-    COMPLAINTS_MOST = 20, /* complaints printed; the summary counts the others */
-    REMARKS_MOST = 5,
-    MIXING_SEED = 1
-};
+enum { MIXING_SEED = 1 };
 
 static const char UNLABELLED_HINT[] = "; --unlabelled stores documents whose label is not known";
 
-static void complain(uint64_t before, const char *name, const char *reason)
+/* Counts and prints what is said about a file, unless there is too much of it: a folder may have
+ * thousands of files with the same fault. */
+static void tell(void *user, enum nb_file_news news, const char *name, const char *what)
 {
-    if (before < COMPLAINTS_MOST)
-        nb_message("%s: %s", name, reason);
-    else if (before == COMPLAINTS_MOST)
-        nb_message("there are more, which are only counted");
-}
-
-static void skip_file(void *user, const char *name, const char *reason)
-{
+    static const uint64_t MOST[] = {20, 20, 5};
     struct nb_run *run = user;
-    complain(run->unread++, name, reason);
-}
-
-static void refuse_row(void *user, const char *name, const char *reason)
-{
-    struct nb_run *run = user;
-    complain(run->refused++, name, reason);
-}
-
-/* Prints a complaint, unless there are too many: a folder may have thousands of files with the same
- * fault. */
-static void tell(void *user, const char *name, const char *what)
-{
-    struct nb_run *run = user;
-    if (run->remarks < REMARKS_MOST)
+    uint64_t before = run->news[news]++;
+    if (before < MOST[news])
         nb_message("%s: %s", name, what);
-    else if (run->remarks == REMARKS_MOST)
-        nb_message("there are more such remarks, which are not printed");
-    run->remarks++;
+    else if (before == MOST[news])
+        nb_message("there are more%s", news == NB_FILE_REMARK
+                                           ? " such remarks, which are not printed"
+                                           : ", which are only counted");
 }
 
 static int give_head(void *user, struct nb_string row, struct nb_error *error)
@@ -165,7 +144,7 @@ static int add_item(void *user, const struct nb_item *item, struct nb_error *err
         char reason[192];
         (void)snprintf(reason, sizeof reason, "has no label: give it one in its row%s",
                        UNLABELLED_HINT); /* the text fits */
-        refuse_row(run, item->name, reason);
+        tell(run, NB_FILE_REFUSED, item->name, reason);
         return 0;
     }
     if (lacks_label)
@@ -186,7 +165,7 @@ static int take_outcome(void *user, const struct nb_outcome *outcome, struct nb_
     nb_progress_add(&run->progress, outcome->bytes);
     run->merged += outcome->merged;
     if (outcome->refusal != NULL && outcome->code != NB_NOT_FOUND) {
-        complain(run->refused++, outcome->name, outcome->refusal);
+        tell(run, NB_FILE_REFUSED, outcome->name, outcome->refusal);
         return run->asked->options->is_csv ? run->take(run->user, outcome, error) : 0;
     }
     run->documents += outcome->refusal == NULL;
@@ -223,9 +202,7 @@ static int check_labels(struct nb_run *run, struct nb_labelled_corpus *corpus,
 /* Reads everything, then sends it in an order in which labels are mixed. */
 static int send_mixed(struct nb_run *run, struct nb_error *error)
 {
-    struct nb_labelled_corpus corpus = {.skip = skip_file,
-                                        .refuse = refuse_row,
-                                        .note = tell,
+    struct nb_labelled_corpus corpus = {.tell = tell,
                                         .user = run,
                                         .takes_unlabelled = run->asked->options->is_unlabelled,
                                         .hint = UNLABELLED_HINT};
@@ -253,9 +230,7 @@ static int send_documents(struct nb_run *run, struct nb_error *error)
 {
     const struct nb_files files = {.options = &run->files,
                                    .take = add_item,
-                                   .skip = skip_file,
-                                   .refuse = refuse_row,
-                                   .note = tell,
+                                   .tell = tell,
                                    .head = give_head,
                                    .form = run->form,
                                    .user = run};
@@ -338,5 +313,5 @@ int nb_run_send(struct nb_run *run, struct nb_error *error)
 
 int nb_run_status(const struct nb_run *run)
 {
-    return run->unread + run->refused > 0 ? EX_DATAERR : 0;
+    return run->news[NB_FILE_UNREAD] + run->news[NB_FILE_REFUSED] > 0 ? EX_DATAERR : 0;
 }

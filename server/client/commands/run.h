@@ -40,9 +40,9 @@ struct nb_run {
     struct nb_pipeline *pipeline;
     struct nb_new_label labels;
     struct nb_progress progress;
-    uint64_t unread;    /* files that could not be read; reported on standard error */
-    uint64_t refused;   /* documents that the daemon refused; also reported */
-    uint64_t remarks;   /* remarks printed about files */
+    /* What was printed on standard error: files that could not be read, documents that were
+     * refused, also by the daemon, and remarks. */
+    uint64_t news[NB_FILE_REMARK + 1];
     uint64_t documents; /* documents that the daemon accepted */
     uint64_t merged;    /* texts without an id that are the same document as one before */
     uint64_t total;     /* number of all documents; 0: not known */

@@ -104,30 +104,15 @@ static int write_item(struct nb_labelled_corpus *corpus, const struct nb_item *i
     return 0;
 }
 
-static void note(void *user, const char *name, const char *what)
-{
-    const struct nb_labelled_corpus *corpus = user;
-    if (corpus->note != NULL)
-        corpus->note(corpus->user, name, what);
-}
-
-static void skip_file(void *user, const char *name, const char *reason)
+static void tell(void *user, enum nb_file_news news, const char *name, const char *what)
 {
     struct nb_labelled_corpus *corpus = user;
-    corpus->unread++;
-    if (corpus->skip != NULL)
-        corpus->skip(corpus->user, name, reason);
-    else
-        nb_message("%s: %s", name, reason);
-}
-
-static void refuse(void *user, const char *name, const char *reason)
-{
-    struct nb_labelled_corpus *corpus = user;
-    if (corpus->refuse != NULL)
-        corpus->refuse(corpus->user, name, reason);
-    else
-        skip_file(user, name, reason);
+    if (corpus->tell != NULL) {
+        corpus->tell(corpus->user, news, name, what);
+    } else if (news != NB_FILE_REMARK) {
+        corpus->unread++;
+        nb_message("%s: %s", name, what);
+    }
 }
 
 /* Reports a document without a label; the other documents are still read. */
@@ -138,7 +123,7 @@ static int refuse_unlabelled(struct nb_labelled_corpus *corpus, const struct nb_
                        "has no label: give it one in its row, or use --label, LABEL=PATH, "
                        "--by-folder or --format index%s",
                        corpus->hint == NULL ? "" : corpus->hint);
-    refuse(corpus, item->name, error->text);
+    tell(corpus, NB_FILE_REFUSED, item->name, error->text);
     return 0;
 }
 
@@ -177,12 +162,8 @@ int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
                             const struct nb_files_options *options, char *const *paths,
                             size_t count, struct nb_error *error)
 {
-    const struct nb_files files = {.options = options,
-                                   .take = take_item,
-                                   .skip = skip_file,
-                                   .refuse = refuse,
-                                   .note = note,
-                                   .user = corpus};
+    const struct nb_files files = {
+        .options = options, .take = take_item, .tell = tell, .user = corpus};
     int file = nb_temporary_file(error);
     corpus->file = file >= 0 ? fdopen(file, "w+") : NULL;
     if (file >= 0 && corpus->file == NULL)

@@ -26,12 +26,8 @@ struct nb_labelled_corpus {
     size_t label_count;
     uint64_t written; /* bytes of the file */
     uint64_t bytes;   /* of the documents */
-    /* Called for each file that cannot be read; NULL: a message on standard error. */
-    void (*skip)(void *user, const char *name, const char *reason);
-    /* See struct nb_files; without `refuse` a row that is not a document counts as an unreadable
-     * file. */
-    void (*refuse)(void *user, const char *name, const char *reason);
-    void (*note)(void *user, const char *name, const char *what);
+    /* See struct nb_files; NULL: faults are messages on standard error, and counted in `unread`. */
+    void (*tell)(void *user, enum nb_file_news news, const char *name, const char *what);
     void *user;
     bool takes_unlabelled;  /* accepts documents without a label, whose label is then empty */
     const char *hint;       /* advice at the end of the message about a missing label; or NULL */
@@ -44,8 +40,8 @@ struct nb_labelled_corpus {
 int nb_corpus_add_label(struct nb_labelled_corpus *corpus, struct nb_string label,
                         struct nb_error *error);
 
-/* Reads all documents of the paths into a corpus that is all zero except for `skip`, `refuse`,
- * `note`, `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0, NB_CLIENT_USAGE
+/* Reads all documents of the paths into a corpus that is all zero except for `tell`,
+ * `user`, `takes_unlabelled`, `hint` and labels that were added. Returns 0, NB_CLIENT_USAGE
  * (a document has no label), NB_TOO_LARGE (too many labels, too long a name), NB_IO or
  * NB_NO_MEMORY; nb_labelled_corpus_deinit is needed in any case. */
 int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,

@@ -66,7 +66,7 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 static void skip(struct walk *walk, const char *reason)
 {
     if (walk->files != NULL)
-        walk->files->skip(walk->files->user, walk->path.bytes, reason);
+        walk->files->tell(walk->files->user, NB_FILE_UNREAD, walk->path.bytes, reason);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -81,19 +81,20 @@ struct nb_table_form {
     char preface[8]; /* the line before the header that names the separator; or empty */
 };
 
+enum nb_file_news {
+    NB_FILE_UNREAD,  /* a file that cannot be read, and why */
+    NB_FILE_REFUSED, /* a row or line of a file that is not a document, and why */
+    NB_FILE_REMARK   /* a remark that the user may want to read */
+};
+
 /* The source of documents and the callbacks that receive them. Read-only while they are read. */
 struct nb_files {
     const struct nb_files_options *options; /* borrowed */
     /* Called with each document; a code below 0 ends the reading. What the item points to is valid
      * during the call. */
     int (*take)(void *user, const struct nb_item *item, struct nb_error *error);
-    /* Called for each file that cannot be read, with the reason; the reading goes on. */
-    void (*skip)(void *user, const char *name, const char *reason);
-    /* Called for each row or line of a file that is not a document; the reading goes on. NULL:
-     * `skip` is called instead. */
-    void (*refuse)(void *user, const char *name, const char *reason);
-    /* Called with a remark about a file that its user may want to read; NULL: no remarks. */
-    void (*note)(void *user, const char *name, const char *what);
+    /* Called with what is to be said about a file; the reading goes on. */
+    void (*tell)(void *user, enum nb_file_news news, const char *name, const char *what);
     /* With `keeps_rows`: called with the header of a table, in its form; NULL: not called. */
     int (*head)(void *user, struct nb_string row, struct nb_error *error);
     struct nb_table_form *form; /* set by the first table that is read; NULL: rows are CSV */

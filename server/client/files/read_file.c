@@ -280,7 +280,7 @@ static int read_listed(struct nb_file_reading *reading, const char *path, struct
     listed.part = part;
     if (rc == 0)
         rc = read_whole(&listed, error);
-    rc = nb_file_reading_result(&listed, rc, error);
+    rc = nb_file_reading_fault(&listed, NB_FILE_UNREAD, rc, error);
     reading->is_over = rc != 0;
     nb_file_reading_close(&listed);
     return rc;
@@ -415,7 +415,7 @@ int nb_read_file(const struct nb_files *files, const char *path, struct nb_strin
         rc = nb_file_reading_set_label(&reading, label, error);
     if (rc == 0)
         rc = read_as(&reading, format, error);
-    rc = nb_file_reading_result(&reading, rc, error);
+    rc = nb_file_reading_fault(&reading, NB_FILE_UNREAD, rc, error);
     nb_file_reading_close(&reading);
     return rc;
 }

@@ -281,7 +281,7 @@ static int give_line(struct lines *l, struct nb_string line, struct nb_error *er
         rc = l->is_mapped ? give_mapped(l, object, error) : give_object(l, object, error);
     forget_texts(l);
     json_decref(object);
-    return nb_file_reading_refuse(l->reading, rc, error);
+    return nb_file_reading_fault(l->reading, NB_FILE_REFUSED, rc, error);
 }
 
 int nb_read_ndjson(struct nb_file_reading *reading, struct nb_error *error)

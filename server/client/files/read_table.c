@@ -198,8 +198,8 @@ static int look_for_header(struct table *t, bool *is_header, struct nb_error *er
     nb_file_rows_deinit(&other.rows);
     if (lseek(t->reading->input.file, at, SEEK_SET) != at)
         return nb_error_set(error, NB_IO, "cannot be read a second time");
-    if (*is_header && t->reading->files->note != NULL)
-        t->reading->files->note(t->reading->files->user, t->reading->name,
+    if (*is_header)
+        t->reading->files->tell(t->reading->files->user, NB_FILE_REMARK, t->reading->name,
                                 "the first line is taken for a header, because no other has its "
                                 "label; with --columns label,text it is a document");
     return 0;
@@ -242,7 +242,7 @@ static int tell_unused(const struct table *t, struct nb_error *error)
 {
     const struct nb_files *files = t->reading->files;
     struct nb_buffer told = {0};
-    if (!has(t, NB_COLUMN_NONE) || files->note == NULL)
+    if (!has(t, NB_COLUMN_NONE))
         return 0;
     int rc = nb_buffer_printf(&told, "the text is the column ");
     if (rc == 0)
@@ -254,7 +254,7 @@ static int tell_unused(const struct table *t, struct nb_error *error)
     if (rc == 0)
         rc = nb_buffer_printf(&told, " (with --columns text=A+B,label=C you say otherwise)");
     if (rc == 0)
-        files->note(files->user, t->reading->name, told.bytes);
+        files->tell(files->user, NB_FILE_REMARK, t->reading->name, told.bytes);
     nb_buffer_deinit(&told);
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
@@ -397,7 +397,7 @@ static int take_mapped(struct table *t, bool is_header, struct nb_error *error)
         rc = nb_file_reading_number_row(t->reading, t->rows.number, &item, error);
     if (rc == 0)
         rc = give_item(t, &item, error);
-    return nb_file_reading_refuse(t->reading, rc, error);
+    return nb_file_reading_fault(t->reading, NB_FILE_REFUSED, rc, error);
 }
 
 static int read_mapped(struct table *t, struct nb_error *error)
@@ -428,7 +428,7 @@ static int read_rows(struct table *t, struct nb_error *error)
             rc = give_header(t, error);
         else if (rc == 0) {
             t->row_count++;
-            rc = nb_file_reading_refuse(t->reading, give_row(t, error), error);
+            rc = nb_file_reading_fault(t->reading, NB_FILE_REFUSED, give_row(t, error), error);
         }
         is_first = false;
     }

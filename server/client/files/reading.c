@@ -155,14 +155,14 @@ void nb_file_reading_tell_charset(const struct nb_file_reading *reading,
 {
     const struct nb_files *files = reading->files;
     char said[160];
-    if (files->note == NULL || (!charset->is_guessed && !charset->is_damaged))
+    if (!charset->is_guessed && !charset->is_damaged)
         return;
     (void)snprintf(said, sizeof said,
                    charset->is_damaged
                        ? "some bytes are not UTF-8, and are read as windows-1252"
                        : "is not UTF-8, and is read as %s; --charset says otherwise",
                    charset->name); /* the text fits */
-    files->note(files->user, reading->name, said);
+    files->tell(files->user, NB_FILE_REMARK, reading->name, said);
 }
 
 int nb_file_reading_decode(struct nb_file_reading *reading, bool is_quoted, struct nb_error *error)
@@ -175,22 +175,12 @@ int nb_file_reading_decode(struct nb_file_reading *reading, bool is_quoted, stru
     return rc;
 }
 
-int nb_file_reading_refuse(const struct nb_file_reading *reading, int rc,
-                           const struct nb_error *error)
+int nb_file_reading_fault(const struct nb_file_reading *reading, enum nb_file_news news, int rc,
+                          const struct nb_error *error)
 {
-    const struct nb_files *files = reading->files;
-    if (rc == 0 || reading->is_over || rc == NB_NO_MEMORY || rc == NB_CLIENT_USAGE || rc == NB_IO ||
-        rc == NB_STOPPING)
+    bool ends_file = news == NB_FILE_REFUSED && (rc == NB_IO || rc == NB_STOPPING);
+    if (rc == 0 || reading->is_over || rc == NB_NO_MEMORY || rc == NB_CLIENT_USAGE || ends_file)
         return rc;
-    (files->refuse != NULL ? files->refuse : files->skip)(files->user, reading->name, error->text);
-    return 0;
-}
-
-int nb_file_reading_result(const struct nb_file_reading *reading, int rc,
-                           const struct nb_error *error)
-{
-    if (rc == 0 || reading->is_over || rc == NB_NO_MEMORY || rc == NB_CLIENT_USAGE)
-        return rc;
-    reading->files->skip(reading->files->user, reading->name, error->text);
+    reading->files->tell(reading->files->user, news, reading->name, error->text);
     return 0;
 }

@@ -64,15 +64,11 @@ int nb_file_reading_decode(struct nb_file_reading *reading, bool is_quoted, stru
 void nb_file_reading_tell_charset(const struct nb_file_reading *reading,
                                   const struct nb_text_charset *charset);
 
-/* Passes the fault of one document, whose text names its line, to files->refuse; the reading goes
- * on after it. Returns 0, or the code if the fault affects all later documents. */
-int nb_file_reading_refuse(const struct nb_file_reading *reading, int rc,
-                           const struct nb_error *error);
-
-/* Decides what a reader's result means for the files after this one. A fault of this file alone is
- * passed to files->skip, and 0 is returned; a code that ends the whole run is returned. */
-int nb_file_reading_result(const struct nb_file_reading *reading, int rc,
-                           const struct nb_error *error);
+/* Decides what a fault means, and tells it: of one document, whose text names its line
+ * (NB_FILE_REFUSED), or of this file (NB_FILE_UNREAD). Returns 0 to go on with the next document or
+ * file, or the code if the fault affects all of them. */
+int nb_file_reading_fault(const struct nb_file_reading *reading, enum nb_file_news news, int rc,
+                          const struct nb_error *error);
 
 /* The readers of the formats that a file of documents may have, one file each. Each reads the whole
  * input of the reading and passes its documents on. One thread.
