@@ -26,24 +26,14 @@ static int terminate(struct nb_buffer *path)
     return rc;
 }
 
-static int path_of(struct nb_buffer *path, const char *kind, const char *name, const char *rest)
+int nb_path_model(struct nb_buffer *path, const char *model, const char *rest)
 {
-    int rc = nb_buffer_puts(path, kind);
+    int rc = nb_buffer_puts(path, "/v1/models/");
     if (rc == 0)
-        rc = append_encoded(path, name);
+        rc = append_encoded(path, model);
     if (rc == 0)
         rc = nb_buffer_puts(path, rest);
     return rc == 0 ? terminate(path) : rc;
-}
-
-int nb_path_model(struct nb_buffer *path, const char *model, const char *rest)
-{
-    return path_of(path, "/v1/models/", model, rest);
-}
-
-int nb_path_network(struct nb_buffer *path, const char *network, const char *rest)
-{
-    return path_of(path, "/v1/networks/", network, rest);
 }
 
 int nb_path_segment(struct nb_buffer *path, const char *segment)

@@ -10,8 +10,6 @@
 /* Appends "/v1/models/MODEL" and `rest`, and a NUL that `length` does not count. The name of the
  * model is percent-encoded, `rest` is not. Returns 0 or NB_NO_MEMORY. */
 int nb_path_model(struct nb_buffer *path, const char *model, const char *rest);
-/* Appends "/v1/networks/NETWORK" in the same way. */
-int nb_path_network(struct nb_buffer *path, const char *network, const char *rest);
 
 /* Appends a percent-encoded segment to a path that has no query yet. Returns 0 or NB_NO_MEMORY. */
 int nb_path_segment(struct nb_buffer *path, const char *segment);

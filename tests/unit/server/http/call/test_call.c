@@ -40,9 +40,6 @@ END_TEST
 START_TEST(queries_follow_each_other)
 {
     struct nb_buffer path = {0};
-    ck_assert_int_eq(nb_path_network(&path, "a/b", "/query"), 0);
-    ck_assert_str_eq(path.bytes, "/v1/networks/a%2Fb/query");
-    path.length = 0;
     ck_assert_int_eq(nb_path_model(&path, "m", "/train"), 0);
     ck_assert_int_eq(nb_path_query(&path, "source", NULL), 0);
     ck_assert_str_eq(path.bytes, "/v1/models/m/train");
