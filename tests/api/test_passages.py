@@ -115,6 +115,20 @@ def test_text_in_front(api):
         holds(sum(p > 0.5 for p in found) <= 2, f"without them the attack works: {found}")
 
 
+def test_untrain_takes_the_margin_back(api):
+    """A clean document that has a passage like spam raises the margin; without this document it is as before."""
+    with Model(api, preset="text") as model:
+        teach(api, model.path, as_text)
+        probes = [{"text": f"Subject: about you\n{body}\n"} for body in attacks()[:6]]
+        before = [spam(api, model.path, probe) for probe in probes]
+        unlike = {"text": f"Subject: for you\n{padded(random.Random(23))}\n", "label": "ham"}
+        api.post(model.path + "/train", unlike).ok()
+        after = [spam(api, model.path, probe) for probe in probes]
+        holds(sum(after) < sum(before) - 1, f"the margin rises: {before}, {after}")
+        api.post(model.path + "/untrain", unlike).ok()
+        equal([spam(api, model.path, probe) for probe in probes], before)
+
+
 def test_after_a_restart_and_elsewhere(api):
     """The margin is a function of the ledger: the same after a kill, a rebuild, and from a dump."""
     daemon, other = api.another(keep=True).start(), api.another().start()
