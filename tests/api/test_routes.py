@@ -98,7 +98,7 @@ def test_codes_for_programs(api):
     equal((refused["code"], "request_id" in refused), ("invalid_request", False), refused)
     with open(os.path.join(TOP, "server", "HTTP.md"), encoding="utf-8") as file:
         page = file.read()
-    with open(os.path.join(TOP, "server", "json", "problem.c"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "server", "base", "problem.c"), encoding="utf-8") as file:
         codes = set(re.findall(r'\{(?:NB_)?\w+, (?:\d+, )?(?:"[^"]*", )?"([a-z_]+)"\}', file.read())) - {"ok"}
     holds(len(codes) > 20, codes)
     equal([code for code in sorted(codes) if f"`{code}`" not in page], [], "codes that HTTP.md does not list")
