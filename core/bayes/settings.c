@@ -383,7 +383,8 @@ void nb_settings_deinit(struct nb_settings *settings)
     attributes_free(settings->attributes, settings->attribute_count);
     free(settings->parent);
     free(settings->mail_server);
-    nb_calibration_free(&settings->fitted);
+    if (settings->fitted != NULL)
+        nb_calibration_free(&settings->fitted);
     settings->weights = NULL;
     settings->weight_count = 0;
     settings->attributes = NULL;

@@ -204,6 +204,22 @@ uint64_t nb_model_documents_all(const struct nb_model *model)
     return model->documents;
 }
 
+uint32_t nb_model_label_count(const struct nb_model *model)
+{
+    return model->label_count;
+}
+
+struct nb_string nb_model_label_name(const struct nb_model *model, uint32_t label)
+{
+    assert(label < model->label_count);
+    return (struct nb_string){model->labels[label]->name, model->labels[label]->length};
+}
+
+const uint32_t *nb_model_labels_sorted(const struct nb_model *model)
+{
+    return model->sorted;
+}
+
 uint32_t nb_model_labels_with_documents(const struct nb_model *model)
 {
     uint32_t found = 0;

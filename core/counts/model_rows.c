@@ -601,24 +601,19 @@ int nb_model_collect_dropped(struct nb_model *model)
 /* Labels: from name to number, and from number to name. */
 enum { FIRST_LABELS = 4 };
 
-static struct nb_string name_of(const struct nb_model *model, uint32_t label)
-{
-    return (struct nb_string){model->labels[label]->name, model->labels[label]->length};
-}
-
 static bool is_before(const void *of, size_t at, const void *name)
 {
     const struct nb_model *model = of;
-    return nb_string_compare(name_of(model, model->sorted[at]), *(const struct nb_string *)name) <
-           0;
+    return nb_string_compare(nb_model_label_name(model, model->sorted[at]),
+                             *(const struct nb_string *)name) < 0;
 }
 
 /* Returns the place of a name among the sorted names, or where it would be inserted. */
 static uint32_t name_place(const struct nb_model *model, struct nb_string name, bool *there)
 {
     uint32_t place = (uint32_t)nb_search(model, model->label_count, &name, is_before);
-    *there =
-        place < model->label_count && nb_string_same(name_of(model, model->sorted[place]), name);
+    *there = place < model->label_count &&
+             nb_string_same(nb_model_label_name(model, model->sorted[place]), name);
     return place;
 }
 
@@ -776,20 +771,4 @@ uint32_t nb_model_find_label(const struct nb_model *model, struct nb_string name
     bool there;
     uint32_t place = name_place(model, name, &there);
     return there ? model->sorted[place] : UINT32_MAX;
-}
-
-uint32_t nb_model_label_count(const struct nb_model *model)
-{
-    return model->label_count;
-}
-
-struct nb_string nb_model_label_name(const struct nb_model *model, uint32_t label)
-{
-    assert(label < model->label_count);
-    return name_of(model, label);
-}
-
-const uint32_t *nb_model_labels_sorted(const struct nb_model *model)
-{
-    return model->sorted;
 }

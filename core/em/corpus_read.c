@@ -13,7 +13,7 @@
 #include "core/counts/counts.h"
 #include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 enum { SLICE_DOCUMENTS = 500 };
 

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "core/em/em_guard_trial.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 /* Losses of log scores at the temperature that fits them best. The target probability of a
  * document's label is 1 - e, and the other labels share e = 1 / (n + 2), with n documents, as in

@@ -8,7 +8,7 @@
 
 #include "core/bayes/scorer.h"
 #include "core/em/em_numbers.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/stack/blend.h"
 
 enum { NB_GUARD_SAMPLE = 500 }; /* documents of the corpus' sample */

@@ -9,9 +9,9 @@
 
 #include "core/base/system.h"
 #include "core/em/em_guard.h"
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
 #include "core/model/registry.h"
+#include "core/model/state.h"
 
 enum {
     LABELLED_LEAST = 10, /* documents of labels with at least two, needed to choose a weight */

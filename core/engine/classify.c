@@ -6,19 +6,24 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/drift.h"
-#include "core/model/live/names.h"
+#include "core/model/names.h"
+#include "core/model/parents.h"
 #include "core/model/registry.h"
 #include "core/model/verdict_parts.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit.h"
+#include "core/writer/upkeep.h"
 
 static int tokenize(struct nb_engine *engine, const struct nb_live *live,
                     const struct nb_tokenizer_settings *settings,
                     const struct nb_document *document, struct nb_bag *bag, struct nb_error *error)
 {
-    int rc = nb_values_check(document->values, settings->attributes, error);
+    int rc = document->values.count == 0
+                 ? 0
+                 : nb_values_check(document->values, settings->attributes, error);
     if (rc != 0)
         return rc;
     rc = nb_document_tokenize(document, live->key, settings, &engine->settings.tokenizer, bag);
@@ -243,4 +248,35 @@ int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
     nb_published_release(&published);
     nb_registry_release(engine, &live);
     return rc;
+}
+
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
+{
+    return nb_parents_are_loaded(engine, model);
+}
+
+bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
+{
+    enum { KIB_BITS = 10 };
+    uint64_t needed = atomic_load_explicit(&engine->memory_needed, memory_order_relaxed);
+    if (needed == 0)
+        return false;
+    (void)nb_error_set(what, NB_CONFLICT,
+                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
+                       "every verdict, which takes up to a second; set memory to more than that, "
+                       "or to 0",
+                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
+                       (unsigned long long)(needed >> KIB_BITS) + 1);
+    return true;
+}
+
+void nb_engine_count_verdict(struct nb_engine *engine)
+{
+    uint64_t period = nb_traffic_period();
+    atomic_uint_fast64_t *slot = &engine->traffic.slots[period % NB_TRAFFIC_SLOTS];
+    uint64_t old = atomic_load_explicit(slot, memory_order_relaxed), new;
+    do
+        new = nb_traffic_slot(period, old >> 32 == period ? (uint32_t)old + UINT64_C(1) : 1);
+    while (!atomic_compare_exchange_weak_explicit(slot, &old, new, memory_order_relaxed,
+                                                  memory_order_relaxed));
 }

@@ -19,9 +19,9 @@
 #include "core/bayes/settings.h"
 #include "core/em/unlabelled.h"
 #include "core/model/drift.h"
+#include "core/model/engine_settings.h"
 #include "core/model/evaluation.h"
-#include "core/model/live/engine_settings.h"
-#include "core/model/live/names.h"
+#include "core/model/names.h"
 #include "core/model/verdict.h"
 #include "core/writer/submit.h"
 #include "tokenizer/document.h"
@@ -393,7 +393,7 @@ void nb_engine_collect_number(uint64_t *number);
 bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last);
 
 /* Changes that the engine makes to a model by itself or for a document, when several nodes make
- * them in the same order (core/model/live/relayed.h). On a thread that applies operations; waits
+ * them in the same order (core/model/relayed.h). On a thread that applies operations; waits
  * for the disk. */
 
 /* Adds the fields of `settings` that the model does not have. Returns as nb_engine_put_model. */

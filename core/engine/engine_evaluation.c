@@ -18,10 +18,10 @@
 #include "core/ledger/document_lists.h"
 #include "core/ledger/ledger.h"
 #include "core/model/learner.h"
-#include "core/model/live/state.h"
 #include "core/model/order.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
+#include "core/model/state.h"
 #include "core/writer/recalibrate.h"
 
 enum { AT_ONCE = 64 /* documents read in one snapshot: a store that must grow waits for it */ };

@@ -3,7 +3,7 @@
 #define NB_CORE_ENGINE_ENGINE_EVALUATION_H
 
 #include "core/ledger/change.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 struct nb_engine;
 

@@ -7,7 +7,7 @@
 #define NB_CORE_ENGINE_ENGINE_MODELS_H
 
 #include "core/ledger/ledger.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* An administrative change: its entry, and the other data that it changes. */
 struct nb_model_entry {

@@ -11,8 +11,8 @@
 #include "core/bayes/estimate.h"
 #include "core/engine/engine.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/model_transaction.h"
 #include "core/model/model_load.h"
+#include "core/model/model_transaction.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
@@ -301,21 +301,6 @@ bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool
     return nb_store_met_journal(engine->store, what, is_cut);
 }
 
-bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
-{
-    enum { KIB_BITS = 10 };
-    uint64_t needed = atomic_load_explicit(&engine->memory_needed, memory_order_relaxed);
-    if (needed == 0)
-        return false;
-    (void)nb_error_set(what, NB_CONFLICT,
-                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
-                       "every verdict, which takes up to a second; set memory to more than that, "
-                       "or to 0",
-                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
-                       (unsigned long long)(needed >> KIB_BITS) + 1);
-    return true;
-}
-
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static bool is_loaded(struct nb_live *live)
@@ -450,11 +435,6 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     s->store_free = free_bytes(engine);
 }
 
-void nb_engine_count_verdict(struct nb_engine *engine)
-{
-    nb_traffic_count(engine);
-}
-
 void nb_engine_traffic(struct nb_engine *engine, struct nb_engine_traffic *traffic)
 {
     _Static_assert(sizeof traffic->slots / sizeof *traffic->slots == NB_TRAFFIC_SLOTS, "a day");
@@ -470,11 +450,6 @@ bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model)
     if (has)
         nb_registry_release(engine, &live);
     return has;
-}
-
-bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
-{
-    return nb_parents_are_loaded(engine, model);
 }
 
 int nb_engine_load(struct nb_engine *engine, struct nb_string model, struct nb_error *error)

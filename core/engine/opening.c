@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens and closes an engine. Changes are made elsewhere: on the threads of trainers in
- * core/writer/submit.c, on the writer's thread in writer.c, core/writer/stage.c and commit.c.
+ * core/writer/submit.c, on the writer's thread in writer.c, core/writer/stage.c.
  */
 #include "core/engine/opening.h"
 
@@ -16,12 +16,12 @@
 #include "core/em/unlabelled.h"
 #include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
+#include "core/model/checkpoint.h"
 #include "core/model/learner.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/model_transaction.h"
 #include "core/model/refit.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 #include "core/writer/ageing.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit_features.h"

@@ -6,7 +6,7 @@
 #define NB_CORE_ENGINE_OPENING_H
 
 #include "core/engine/engine.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* Opens a store that was just made, without a key and fields; the caller adds them
  * (nb_put_identity). */

@@ -13,7 +13,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/ledger/ledger_features.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/model/registry.h"
 
 enum { STEP_ROWS = 16384 };

@@ -8,9 +8,9 @@
 
 #include "core/base/system.h"
 #include "core/engine/engine.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/model_transaction.h"
 #include "core/model/refit.h"
+#include "core/model/relayed.h"
 #include "core/writer/ageing.h"
 #include "core/writer/commit.h"
 #include "core/writer/recalibrate.h"
@@ -181,7 +181,7 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     nb_ageing_join(engine, &group);
     nb_group_commit(&group);
     nb_ageing_end(engine);
-    nb_upkeep_drop_some(engine, &group);
+    nb_unused_drop_some(engine, &group);
     for (size_t i = 0; i < group.model_count; i++)
         if (nb_refits_calibrate_model(engine, group.models[i].live))
             atomic_store(&engine->refits, true);

@@ -8,8 +8,8 @@
 #ifndef NB_CORE_ENGINE_WRITER_H
 #define NB_CORE_ENGINE_WRITER_H
 
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/state.h"
+#include "core/model/model_transaction.h"
+#include "core/model/state.h"
 
 /* Starts the thread. Returns 0 or NB_IO. */
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error);
@@ -26,7 +26,7 @@ int nb_writer_run(struct nb_engine *engine,
 int nb_writer_transact(struct nb_engine *engine, uint64_t expected, nb_transaction_work *work,
                        void *argument, struct nb_error *error);
 /* As nb_writer_run, for a task that is only a part of an operation from the stream
- * (core/model/live/relayed.h). The place in the stream is not stored, so that after a crash the
+ * (core/model/relayed.h). The place in the stream is not stored, so that after a crash the
  * whole operation is done again. */
 int nb_writer_run_ahead(struct nb_engine *engine,
                         int (*task)(struct nb_engine *engine, void *argument,

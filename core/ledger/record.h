@@ -33,7 +33,7 @@ struct nb_ledger_totals {
     uint64_t dropped;
 };
 
-/* The stored slots of a twin (core/model/live/checkpoint.h): the number of ranges; and three
+/* The stored slots of a twin (core/model/checkpoint.h): the number of ranges; and three
  * numbers of records in its log: the oldest stored one, the first needed one, and the next one. */
 struct nb_twin_stored {
     uint32_t ranges;

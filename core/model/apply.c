@@ -9,9 +9,9 @@
 #include "core/base/buffer.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/record.h"
+#include "core/model/checkpoint.h"
 #include "core/model/known.h"
 #include "core/model/learner.h"
-#include "core/model/live/checkpoint.h"
 #include "core/model/order.h"
 
 void nb_delta_reset(struct nb_delta *delta)

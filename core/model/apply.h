@@ -11,8 +11,8 @@
 #include "core/ledger/change.h"
 #include "core/ledger/features_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
+#include "core/model/state.h"
 
 struct nb_learner;
 

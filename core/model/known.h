@@ -36,7 +36,7 @@
 
 #include "core/base/feature.h"
 #include "core/ledger/bag_coding.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/stack/stack.h"
 
 enum { NB_KNOWN_INPUTS = 9 };

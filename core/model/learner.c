@@ -72,30 +72,12 @@ const char *nb_unseen_label(const char *label, uint64_t documents, double *proba
     return spam ? "ham" : "spam";
 }
 
-uint32_t nb_learner_judged_place(const struct nb_published *published,
-                                 const struct nb_model *counts)
-{
-    const uint32_t *sorted = nb_model_labels_sorted(counts);
-    uint32_t count = 0, place = UINT32_MAX;
-    if (!published->settings.passages || !nb_published_is_stacked(published) ||
-        published->settings.parent != NULL)
-        return UINT32_MAX;
-    for (uint32_t i = 0; i < nb_model_label_count(counts); i++) {
-        if (nb_model_documents(counts, sorted[i]) == 0)
-            continue;
-        if (nb_string_equals(nb_model_label_name(counts, sorted[i]), "spam"))
-            place = count;
-        count++;
-    }
-    return count == 2 ? place : UINT32_MAX;
-}
-
 /* Raises the score to what the worst passage says, as a verdict does. */
 static void raise_to_passage(struct nb_learner *l, const struct nb_published *published,
                              const struct nb_model *counts, uint64_t judged)
 {
     struct nb_stack_judged of = nb_stack_judged_unpack(judged);
-    uint32_t place = judged == 0 ? UINT32_MAX : nb_learner_judged_place(published, counts);
+    uint32_t place = judged == 0 ? UINT32_MAX : nb_published_judged_place(published, counts);
     if (place >= 2 || l->scores.size != 2)
         return;
     double whole = l->scores.log_scores[place] - l->scores.log_scores[1 - place];

@@ -17,7 +17,7 @@
 #include "core/bayes/scorer.h"
 #include "core/ledger/bag_coding.h"
 #include "core/model/evaluation.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 struct nb_learner;
 
@@ -25,13 +25,6 @@ struct nb_learner;
  * as the writer did. NULL: out of memory. */
 struct nb_learner *nb_learner_new(uint64_t refit_units);
 void nb_learner_free(struct nb_learner **learner);
-
-/* The place of the label spam among the labels with documents, if passages are judged
- * (core/stack/passages.h): the model is stacked, has exactly two labels with documents, of which
- * one is spam, no parent, and the setting `passages`. UINT32_MAX if they are not. Under the model's
- * read lock. */
-uint32_t nb_learner_judged_place(const struct nb_published *published,
-                                 const struct nb_model *counts);
 
 /* Scores a document, given by its rows (ascending, all in the model) and label, and appends the
  * score to `record`. Appends nothing if the settings make scoring a pass over the whole vocabulary.

@@ -9,7 +9,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/record.h"
 #include "core/model/apply.h"
-#include "core/model/live/checkpoint.h"
+#include "core/model/checkpoint.h"
 #include "core/model/refit.h"
 
 struct loading {

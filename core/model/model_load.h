@@ -6,7 +6,7 @@
 #ifndef NB_CORE_MODEL_MODEL_LOAD_H
 #define NB_CORE_MODEL_MODEL_LOAD_H
 
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* Loads a model: its settings, labels and weights as of the last commit, and the stored ranges of
  * rows; then replays the entries of the ledger that are newer than a range. Each range has a mark,

@@ -47,7 +47,7 @@
 #include "core/base/random.h"
 #include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/stack/weights.h"
 
 /* Returns the weight of a document, above 0 and at most 1. Among `documents` other documents,

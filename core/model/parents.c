@@ -7,10 +7,10 @@
 
 #include "core/base/array.h"
 #include "core/model/learner.h"
-#include "core/model/live/names.h"
-#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
+#include "core/model/names.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 #include "core/stack/blend.h"
 
 /* ---- children -------------------------------------------------------------------------------- */

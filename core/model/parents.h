@@ -11,8 +11,8 @@
 #define NB_CORE_MODEL_PARENTS_H
 
 #include "core/ledger/bag_coding.h"
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
+#include "core/model/state.h"
 #include "core/stack/blend.h"
 #include "tokenizer/bag.h"
 
@@ -51,7 +51,7 @@ bool nb_parents_are_loaded(struct nb_engine *engine, struct nb_string name);
 
 /* A chain: a model with its parent and its parent's parent, if it has them, and their joint scores
  * (core/stack/blend.h). A model without a parent is a chain of one, at no extra cost. The
- * model's documents without a label may also contribute (core/model/live/live.h).
+ * model's documents without a label may also contribute (core/model/live.h).
  *
  * Threads: a chain belongs to one thread. Its members are loaded, and stay so until
  * nb_parent_chain_end. Locks: all members' counts, from the model upwards, then all weights, in the

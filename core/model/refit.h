@@ -26,7 +26,7 @@
 #define NB_CORE_MODEL_REFIT_H
 
 #include "core/model/known.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/model/order.h"
 
 struct nb_view;

@@ -10,10 +10,10 @@
 #include "core/bayes/estimate.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/survey.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/names.h"
-#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
+#include "core/model/model_transaction.h"
+#include "core/model/names.h"
+#include "core/model/relayed.h"
 
 static void drop_reference(struct nb_live *live)
 {

@@ -6,7 +6,7 @@
 #ifndef NB_CORE_MODEL_REGISTRY_H
 #define NB_CORE_MODEL_REGISTRY_H
 
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* Frees all models, when the engine closes. */
 void nb_registry_free(struct nb_engine *engine);

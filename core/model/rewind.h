@@ -11,7 +11,7 @@
 #ifndef NB_CORE_MODEL_REWIND_H
 #define NB_CORE_MODEL_REWIND_H
 
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 struct nb_rewind;
 

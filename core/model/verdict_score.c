@@ -287,7 +287,7 @@ static void judge_passages(struct nb_verdict_private *p, uint32_t place)
 static int score_stacked(struct nb_verdict_private *p)
 {
     struct nb_found found = found_of(p);
-    uint32_t place = nb_learner_judged_place(p->published, p->judge->counts);
+    uint32_t place = nb_published_judged_place(p->published, p->judge->counts);
     p->inputs.wants_passages = place < 2;
     nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
     int rc = nb_stack_inputs_found(p->published->stack, p->judge->counts, p->bag.features,

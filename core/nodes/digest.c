@@ -16,8 +16,8 @@
 #include "core/engine/writer.h"
 #include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/relayed.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 #include "core/networks/network/named.h"
 
 enum { ITEMS_UNTIMED = 1024 };

@@ -11,7 +11,7 @@
 #ifndef NB_CORE_NODES_DIGEST_H
 #define NB_CORE_NODES_DIGEST_H
 
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 
 struct nb_digest {
     uint64_t number; /* nb_relay_number of the digest's position; 0: the beginning */

@@ -12,8 +12,8 @@
 #include "core/base/system.h"
 #include "core/bayes/settings.h"
 #include "core/ledger/change.h"
-#include "core/model/live/names.h"
-#include "core/model/live/relayed.h"
+#include "core/model/names.h"
+#include "core/model/relayed.h"
 #include "core/writer/submit.h"
 #include "core/writer/submit_features.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An operation: a change as it travels between nodes, either of a document, with its features as
- * ids and counts, or of a model (core/model/live/relayed.h). Models and labels are given by name;
+ * ids and counts, or of a model (core/model/relayed.h). Models and labels are given by name;
  * the time is that of the node that received the request. Any thread.
  *
  * Written form (core/base/buffer.h). Every operation begins with
@@ -28,7 +28,7 @@
 #define NB_CORE_NODES_OPERATION_H
 
 #include "core/base/buffer.h"
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 #include "core/writer/batch.h"
 
 #define NB_OPERATION_MAGIC "bo"

@@ -13,7 +13,7 @@
 #include "core/base/key.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/engine/writer.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
-#include "core/model/live/state.h"
+#include "core/model/model_transaction.h"
+#include "core/model/relayed.h"
+#include "core/model/state.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 

@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 
 struct nb_awaited;
 struct nb_batch;

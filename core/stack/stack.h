@@ -261,7 +261,7 @@ bool nb_stack_twin_keeps(const struct nb_stack_weights *weights, uint32_t labels
 /* Returns a copy of the weights in which the twin has its start values and the training order is
  * all zeros. Under the read lock of `weights`. NULL: out of memory. */
 struct nb_stack_weights *nb_stack_weights_with_new_twin(const struct nb_stack_weights *weights);
-/* The slots of the twin, which are stored separately (core/model/live/checkpoint.h). */
+/* The slots of the twin, which are stored separately (core/model/checkpoint.h). */
 struct nb_slots *nb_stack_twin_slots(struct nb_stack_weights *weights);
 
 /* The state of the training order (core/model/order.h): numbers, 0 or above, that are stored,

@@ -27,7 +27,8 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
     free(inputs->noted);
     free(inputs->said);
     free(inputs->passages);
-    nb_stack_scratch_free(&inputs->scratch);
+    if (inputs->scratch != NULL)
+        nb_stack_scratch_free(&inputs->scratch);
     nb_stack_attributes_free(&inputs->attributes);
     nb_stack_evidence_free(&inputs->evidence);
     nb_stack_inputs_init(inputs);

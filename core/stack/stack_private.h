@@ -287,7 +287,7 @@ struct nb_stack_layout {
     uint32_t *set_of, *column_of;
 };
 
-/* The last lesson (core/stack/stack_lesson.c). */
+/* The last lesson (core/stack/stack_stored.c). */
 struct nb_stack_lesson {
     struct nb_buffer kept; /* packed, as of the last commit; empty: there is none */
     struct nb_buffer next; /* packed, as of the next commit, if `is_new` */

@@ -51,7 +51,7 @@ enum { NB_STORE_FORMAT = 9 };
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
     /* "format", "key", "fields", "greatest_model"; "named/..." (core/networks/network/named.h);
-     * the keys of nodes are in core/model/live/stream_states.c */
+     * the keys of nodes are in core/model/stream_states.c */
     NB_TABLE_META,
     NB_TABLE_MODELS,     /* name -> number, settings, own key (core/ledger/record.h) */
     NB_TABLE_STATE,      /* model -> state after its last commit (core/ledger/record.h) */
@@ -71,7 +71,7 @@ enum nb_table {
                             (core/ledger/quarantine_entries.h) */
     NB_TABLE_WAITING,    /* model -> number and bytes of the changes in QUARANTINE */
     /* model, range -> slots of the twin; model, 65,536 + number -> slots that a commit changed
-     * (core/model/live/checkpoint.h). */
+     * (core/model/checkpoint.h). */
     NB_TABLE_TWIN,
     NB_TABLE_HISTORY,     /* model, number -> a remembered verdict
                              (core/writer/remember.h) */

@@ -186,7 +186,7 @@ int nb_store_seal(struct nb_store *store, enum nb_table table, struct nb_string 
 bool nb_store_is_sound(const void *store, unsigned table, struct nb_string key,
                        struct nb_string sealed);
 
-/* lease.c */
+/* transaction.c: snapshots */
 
 /* Closes the gate and waits until no snapshot is open; NB_IO if that takes too long. */
 int nb_store_enter_alone(struct nb_store *store, struct nb_error *error);

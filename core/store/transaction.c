@@ -4,9 +4,15 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "core/base/system.h"
 #include "core/store/lease.h"
 #include "core/store/store_private.h"
 
@@ -244,4 +250,368 @@ int nb_store_flush(struct nb_store *store, struct nb_error *error)
             rc = nb_store_commit(&view, error);
     }
     return rc;
+}
+
+void nb_gate_init(struct nb_gate *gate)
+{
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->changed, NULL);
+    gate->inside = 0;
+    atomic_init(&gate->closed, false);
+}
+
+void nb_gate_deinit(struct nb_gate *gate)
+{
+    assert(gate->inside == 0);
+    pthread_cond_destroy(&gate->changed);
+    pthread_mutex_destroy(&gate->lock);
+}
+
+static struct timespec in_seconds(unsigned seconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds;
+    return until;
+}
+
+static bool wait_for_change(struct nb_gate *gate, const struct timespec *until)
+{
+    return pthread_cond_clockwait(&gate->changed, &gate->lock, CLOCK_MONOTONIC, until) != ETIMEDOUT;
+}
+
+bool nb_gate_pass(struct nb_gate *gate, unsigned seconds)
+{
+    struct timespec until = in_seconds(seconds);
+    bool in_time = true;
+    pthread_mutex_lock(&gate->lock);
+    while (atomic_load(&gate->closed) && in_time)
+        in_time = wait_for_change(gate, &until);
+    bool passed = !atomic_load(&gate->closed);
+    gate->inside += passed;
+    pthread_mutex_unlock(&gate->lock);
+    return passed;
+}
+
+void nb_gate_leave(struct nb_gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    assert(gate->inside > 0);
+    if (--gate->inside == 0)
+        pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+bool nb_gate_close(struct nb_gate *gate, unsigned seconds)
+{
+    struct timespec until = in_seconds(seconds);
+    bool in_time = true;
+    pthread_mutex_lock(&gate->lock);
+    assert(!atomic_load(&gate->closed));
+    atomic_store(&gate->closed, true);
+    while (gate->inside > 0 && in_time)
+        in_time = wait_for_change(gate, &until);
+    bool alone = gate->inside == 0;
+    if (!alone) {
+        atomic_store(&gate->closed, false);
+        pthread_cond_broadcast(&gate->changed);
+    }
+    pthread_mutex_unlock(&gate->lock);
+    return alone;
+}
+
+void nb_gate_open(struct nb_gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    assert(atomic_load(&gate->closed) && gate->inside == 0);
+    atomic_store(&gate->closed, false);
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+/* Snapshots. */
+enum { GATE_SECONDS = 2 }; /* how long a new snapshot waits for the writer */
+
+/* Begins a snapshot. Recent changes and LMDB's transaction must be from one state, so both are
+ * taken under the lock, which the writer takes before each commit of LMDB (nb_snapshots_pass). */
+static int begin_lease(struct nb_store *store, struct nb_view *view)
+{
+    MDB_txn *transaction;
+    struct nb_recent *recent = NULL;
+    pthread_mutex_lock(&store->recent_lock);
+    uint64_t base = store->recent_base, last = store->recent_last;
+    int rc = store->environment == NULL
+                 ? MDB_PANIC
+                 : mdb_txn_begin(store->environment, NULL, MDB_RDONLY, &transaction);
+    /* A later transaction contains all changes: it is committed, and the writer is about to update
+     * recent_base. */
+    if (rc == 0 && last != 0 && mdb_txn_id(transaction) == base)
+        recent = nb_recent_ref(store->recent);
+    pthread_mutex_unlock(&store->recent_lock);
+    if (rc == 0)
+        *view = (struct nb_view){transaction, store, recent, last};
+    return rc;
+}
+
+void nb_snapshots_pass(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->recent_lock);
+    pthread_mutex_unlock(&store->recent_lock);
+}
+
+int nb_store_snapshot(struct nb_store *store, struct nb_view *view, struct nb_error *error)
+{
+    if (!nb_gate_pass(&store->gate, GATE_SECONDS))
+        return nb_error_set(error, NB_IO, "the store is busy growing: try again");
+    int rc = begin_lease(store, view);
+    if (rc != 0) {
+        struct nb_error failure = {.text = ""};
+        nb_gate_leave(&store->gate);
+        return nb_store_failed(store, &failure) ? nb_error_set(error, NB_IO, "%s", failure.text)
+                                                : nb_environment_error(error, rc, store->file.path);
+    }
+    return 0;
+}
+
+void nb_store_snapshot_end(struct nb_view *view)
+{
+    if (view->transaction == NULL)
+        return;
+    mdb_txn_abort(view->transaction);
+    view->transaction = NULL;
+    nb_recent_unref(&view->recent);
+    nb_gate_leave(&view->store->gate);
+}
+
+bool nb_store_wanted(const struct nb_view *view)
+{
+    return nb_gate_is_closed(&view->store->gate);
+}
+
+/* Pages of the file that count as memory of the process. */
+
+/* Bytes of all mapped files, including libraries (about 10 MiB): below this, unmapping is not worth
+ * the calls. */
+#define MAPPED_MOST ((uint64_t)32 << 20)
+
+struct map {
+    uintptr_t begin, end;
+};
+
+/* Returns the third number of /proc/self/statm, in bytes; 0 if it cannot be read. */
+static uint64_t mapped_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    uint64_t size, resident, shared;
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%" SCNu64 " %" SCNu64 " %" SCNu64, &size, &resident, &shared) != 3)
+        shared = 0;
+    (void)fclose(file); /* was only read */
+    return shared * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Whether a line of /proc/self/maps describes a shared map that contains the address `at`. */
+static bool read_line(const char *line, uintptr_t at, struct map *map)
+{
+    char mode[5];
+    return sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &map->begin, &map->end, mode) == 3 &&
+           at >= map->begin && at < map->end && mode[3] == 's';
+}
+
+static bool find_map(uintptr_t at, struct map *map)
+{
+    FILE *file = fopen("/proc/self/maps", "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    if (file == NULL)
+        return false;
+    while (!found && getline(&line, &room, file) > 0)
+        found = read_line(line, at, map);
+    free(line);
+    (void)fclose(file); /* was only read */
+    return found;
+}
+
+/* LMDB does not tell where its map is, but every value that is read lies in it, and the kernel
+ * knows the bounds of the map around an address. */
+void nb_store_unmap_pages(struct nb_store *store)
+{
+    struct nb_view view = {0};
+    struct nb_string value;
+    struct map map;
+    if (mapped_bytes() < MAPPED_MOST || nb_store_snapshot(store, &view, NULL) != 0)
+        return;
+    if (nb_store_get(&view, NB_TABLE_META, (struct nb_string){"format", 6}, &value, NULL) == 0 &&
+        find_map((uintptr_t)value.bytes, &map))
+        /* In a shared map of a file, this changes no contents. */
+        (void)madvise((void *)map.begin, map.end - map.begin, MADV_DONTNEED);
+    nb_store_snapshot_end(&view);
+}
+
+enum {
+    ALONE_SECONDS = 10, /* how long the writer waits for snapshots to end */
+    OPEN_SECONDS = 2,   /* how long a new lease waits for the writer, like a snapshot */
+};
+
+/* All members are guarded by the store's `lease_lock`, which is held from nb_lease_enter to
+ * nb_lease_leave. */
+struct nb_lease {
+    struct nb_store *store;
+    struct nb_view view; /* the snapshot; ended if it was taken back */
+    uint64_t deadline;   /* nb_clock_monotonic */
+    struct nb_error why; /* why the snapshot was taken back */
+    struct nb_lease *next;
+};
+
+/* Updates the earliest deadline, which the writer reads without the lock. `lease_lock` is held. */
+static void note_deadline(struct nb_store *store)
+{
+    uint64_t earliest = UINT64_MAX;
+    for (const struct nb_lease *l = store->leases; l != NULL; l = l->next)
+        if (l->view.transaction != NULL && l->deadline < earliest)
+            earliest = l->deadline;
+    atomic_store(&store->lease_deadline, earliest);
+}
+
+/* Adds the lease, which the writer may take back from then on. If the writer wants to be alone,
+ * ends the lease's snapshot instead, because the writer would have to wait for it. Returns whether
+ * the lease was added. */
+static bool add(struct nb_store *store, struct nb_lease *lease)
+{
+    pthread_mutex_lock(&store->lease_lock);
+    bool may = !store->leases_closed;
+    if (may) {
+        lease->next = store->leases;
+        store->leases = lease;
+        note_deadline(store);
+    } else {
+        nb_store_snapshot_end(&lease->view);
+    }
+    pthread_mutex_unlock(&store->lease_lock);
+    return may;
+}
+
+/* Waits until new leases are allowed again. Returns false if they are not by the time `until`. */
+static bool wait_until_open(struct nb_store *store, const struct timespec *until)
+{
+    int rc = 0;
+    pthread_mutex_lock(&store->lease_lock);
+    while (store->leases_closed && rc != ETIMEDOUT)
+        rc = pthread_cond_clockwait(&store->leases_opened, &store->lease_lock, CLOCK_MONOTONIC,
+                                    until);
+    bool is_open = !store->leases_closed;
+    pthread_mutex_unlock(&store->lease_lock);
+    return is_open;
+}
+
+int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **out,
+                  struct nb_error *error)
+{
+    struct nb_lease *lease = calloc(1, sizeof *lease);
+    struct timespec until;
+    if (lease == NULL)
+        return nb_error_no_memory(error);
+    lease->store = store;
+    lease->deadline = nb_clock_monotonic() + seconds * 1000000000u;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += OPEN_SECONDS;
+    /* A snapshot may wait for the writer, so it is taken before the lock. */
+    int rc = nb_store_snapshot(store, &lease->view, error);
+    while (rc == 0 && !add(store, lease))
+        rc = wait_until_open(store, &until)
+                 ? nb_store_snapshot(store, &lease->view, error)
+                 : nb_error_set(error, NB_IO, "the store is busy growing: try again");
+    if (rc != 0)
+        free(lease);
+    else
+        *out = lease;
+    return rc;
+}
+
+int nb_lease_enter(struct nb_lease *lease, const struct nb_view **view, struct nb_error *error)
+{
+    pthread_mutex_lock(&lease->store->lease_lock);
+    *view = &lease->view;
+    if (lease->view.transaction != NULL)
+        return 0;
+    int rc = nb_error_set(error, lease->why.code, "%s", lease->why.text);
+    pthread_mutex_unlock(&lease->store->lease_lock);
+    return rc;
+}
+
+void nb_lease_leave(struct nb_lease *lease)
+{
+    pthread_mutex_unlock(&lease->store->lease_lock);
+}
+
+void nb_lease_end(struct nb_lease **out)
+{
+    struct nb_lease *lease = *out;
+    *out = NULL;
+    if (lease == NULL)
+        return;
+    struct nb_store *store = lease->store;
+    pthread_mutex_lock(&store->lease_lock);
+    nb_store_snapshot_end(&lease->view);
+    struct nb_lease **at = &store->leases;
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+    note_deadline(store);
+    pthread_mutex_unlock(&store->lease_lock);
+    free(lease);
+}
+
+/* ---- the writer ------------------------------------------------------------------------------ */
+
+/* Takes back the snapshots whose deadline is before `now`. `lease_lock` is held. */
+static void take_back(struct nb_store *store, uint64_t now, const char *why)
+{
+    for (struct nb_lease *l = store->leases; l != NULL; l = l->next) {
+        if (l->view.transaction == NULL || l->deadline >= now)
+            continue;
+        nb_store_snapshot_end(&l->view);
+        nb_error_set(&l->why, NB_IO, "%s", why);
+    }
+    note_deadline(store);
+}
+
+void nb_leases_expire(struct nb_store *store)
+{
+    uint64_t now = nb_clock_monotonic();
+    if (atomic_load(&store->lease_deadline) >= now)
+        return;
+    pthread_mutex_lock(&store->lease_lock);
+    take_back(store, now, "it took too long: the store may not keep old data for it any more");
+    pthread_mutex_unlock(&store->lease_lock);
+}
+
+void nb_leases_close(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->lease_lock);
+    assert(!store->leases_closed);
+    store->leases_closed = true;
+    take_back(store, UINT64_MAX, "the store had to grow, or to be opened again: try again");
+    pthread_mutex_unlock(&store->lease_lock);
+}
+
+void nb_leases_open(struct nb_store *store)
+{
+    pthread_mutex_lock(&store->lease_lock);
+    store->leases_closed = false;
+    pthread_cond_broadcast(&store->leases_opened);
+    pthread_mutex_unlock(&store->lease_lock);
+}
+
+int nb_store_enter_alone(struct nb_store *store, struct nb_error *error)
+{
+    nb_leases_close(store);
+    bool alone = nb_gate_close(&store->gate, ALONE_SECONDS);
+    nb_leases_open(store);
+    if (alone)
+        return 0;
+    return nb_error_set(error, NB_IO,
+                        "the store waits for a long export or listing to end: try again");
 }

@@ -6,10 +6,10 @@
 
 #include "core/base/array.h"
 #include "core/base/system.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
 #include "core/model/model_load.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 #include "core/writer/commit.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit.h"

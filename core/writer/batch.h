@@ -14,7 +14,7 @@
 #include "core/base/label.h"
 #include "core/base/string.h"
 #include "core/model/apply.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "tokenizer/bag.h"
 
 struct nb_batch;

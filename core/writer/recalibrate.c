@@ -10,11 +10,11 @@
 #include "core/bayes/scorer.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/ledger.h"
+#include "core/model/checkpoint.h"
 #include "core/model/evaluation.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 
 enum {
     DOCUMENTS_LEAST = 20,

@@ -22,7 +22,7 @@
 #include "core/bayes/scorer.h"
 #include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 

@@ -8,19 +8,14 @@
 
 #include "core/base/string.h"
 #include "core/base/system.h"
-#include "core/model/live/model_transaction.h"
 #include "core/model/model_load.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
 
 enum {
     TEXT_MOST = 512, /* bytes of a Message-ID, Subject or From */
     ID_TEXT = 18,    /* '#', 16 digits, NUL */
 };
-
-bool nb_remember_keeps_texts(const struct nb_engine *engine, const struct nb_live *live)
-{
-    return engine->settings.keep_words || live->key != live->id_key;
-}
 
 /* ---- writing --------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #include "core/base/buffer.h"
 #include "core/ledger/features_coding.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "core/store/store.h"
 #include "tokenizer/bag.h"
 
@@ -105,7 +105,11 @@ struct nb_remember_note {
 /* Whether the texts of words are kept, by the same rule as for learned documents. A model whose
  * features have a key of their own always keeps them, because its ids follow from its texts
  * alone. */
-bool nb_remember_keeps_texts(const struct nb_engine *engine, const struct nb_live *live);
+static inline bool nb_remember_keeps_texts(const struct nb_engine *engine,
+                                           const struct nb_live *live)
+{
+    return engine->settings.keep_words || live->key != live->id_key;
+}
 
 /* Notes the verdict about the document with this bag, as nb_remember does. `coder` is used. */
 int nb_remember_note(struct nb_engine *engine, struct nb_live *live,

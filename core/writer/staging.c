@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/model/live/live.h"
-#include "core/model/live/relayed.h"
+#include "core/model/live.h"
 #include "core/model/refit.h"
+#include "core/model/relayed.h"
 
 enum {
     GROUP_BYTES = 64 << 20, /* most bytes of one transaction, approximately */

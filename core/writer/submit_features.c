@@ -293,7 +293,7 @@ static int judge(struct nb_batch *batch, const struct nb_published *published,
     const struct nb_bag *bag = &batch->scratch;
     const struct nb_found found = {.rows = r->rows};
     struct nb_stack_inputs *inputs = &batch->scratch_inputs;
-    uint32_t place = nb_learner_judged_place(published, batch->live->counts);
+    uint32_t place = nb_published_judged_place(published, batch->live->counts);
     int rc = 0;
     nb_stack_weights_read_lock(published->weights);
     struct nb_stack_judged judged = {0};

@@ -6,8 +6,8 @@
 
 #include "core/ledger/ledger_features.h"
 #include "core/ledger/record.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/model_transaction.h"
+#include "core/model/checkpoint.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
 
 enum {
@@ -334,4 +334,13 @@ bool nb_unused_step(struct nb_engine *engine)
     if (!goes_on)
         nb_unused_end(engine);
     return goes_on;
+}
+
+void nb_unused_drop_some(struct nb_engine *engine, const struct nb_group *group)
+{
+    for (size_t i = 0; i < group->model_count; i++) {
+        struct nb_live *live = group->models[i].live;
+        nb_unused_begin(engine, live, nb_unused_allowed(engine, live));
+    }
+    (void)nb_unused_step(engine);
 }

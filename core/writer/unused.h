@@ -24,7 +24,8 @@
 #ifndef NB_CORE_WRITER_UNUSED_H
 #define NB_CORE_WRITER_UNUSED_H
 
-#include "core/model/live/state.h"
+#include "core/model/state.h"
+#include "core/writer/staging.h"
 
 /* Returns the number of rows without counts that a model may have while the writer is busy: an
  * eighth of its rows, and at least the engine's setting `unused_rows`. */
@@ -38,5 +39,8 @@ void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t le
 bool nb_unused_step(struct nb_engine *engine);
 /* Ends the pass, if one is under way. */
 void nb_unused_end(struct nb_engine *engine);
+
+/* Drops some features that no document has, from a model of the committed group. */
+void nb_unused_drop_some(struct nb_engine *engine, const struct nb_group *group);
 
 #endif

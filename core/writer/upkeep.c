@@ -8,11 +8,11 @@
 #include "core/base/buffer.h"
 #include "core/base/system.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/checkpoint.h"
+#include "core/model/model_transaction.h"
 #include "core/model/refit.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 #include "core/store/store.h"
 #include "core/writer/ageing.h"
 #include "core/writer/commit.h"
@@ -23,34 +23,9 @@
 
 static const struct nb_string KEY = {"traffic", 7};
 
-/* A slot in one word, so that no lock is needed: the number of its ten minutes since 1970 in the
- * upper half, its verdicts in the lower one. */
-static uint64_t slot_of(uint64_t period, uint64_t count)
-{
-    assert(period <= UINT32_MAX);
-    return period << 32 | (count < UINT32_MAX ? count : UINT32_MAX);
-}
-
-static uint64_t period_now(void)
-{
-    int64_t now = nb_clock_now();
-    return now < 0 ? 0 : (uint64_t)now / (UINT64_C(1000) * NB_TRAFFIC_SECONDS);
-}
-
-void nb_traffic_count(struct nb_engine *engine)
-{
-    uint64_t period = period_now();
-    atomic_uint_fast64_t *slot = &engine->traffic.slots[period % NB_TRAFFIC_SLOTS];
-    uint64_t old = atomic_load_explicit(slot, memory_order_relaxed), new;
-    do
-        new = slot_of(period, old >> 32 == period ? (uint32_t)old + UINT64_C(1) : 1);
-    while (!atomic_compare_exchange_weak_explicit(slot, &old, new, memory_order_relaxed,
-                                                  memory_order_relaxed));
-}
-
 int64_t nb_traffic_list(struct nb_engine *engine, uint32_t counts[NB_TRAFFIC_SLOTS])
 {
-    uint64_t first = period_now() + 1 - NB_TRAFFIC_SLOTS;
+    uint64_t first = nb_traffic_period() + 1 - NB_TRAFFIC_SLOTS;
     for (uint64_t i = 0; i < NB_TRAFFIC_SLOTS; i++) {
         uint64_t slot = atomic_load(&engine->traffic.slots[(first + i) % NB_TRAFFIC_SLOTS]);
         counts[i] = slot >> 32 == first + i ? (uint32_t)slot : 0;
@@ -89,7 +64,7 @@ static int write_slots(struct nb_engine *engine, struct nb_view *view, void *arg
 void nb_traffic_save(struct nb_engine *engine, bool now)
 {
     struct nb_traffic *t = &engine->traffic;
-    uint64_t period = period_now(), sum = 0;
+    uint64_t period = nb_traffic_period(), sum = 0;
     if (!now && t->looked == period)
         return;
     t->looked = period;
@@ -439,13 +414,4 @@ void nb_upkeep_busy(struct nb_engine *engine, struct nb_upkeep_times *times)
     }
     (void)nb_remember_flush(engine, false, NULL);
     purge_some(engine, &times->purge_not_before);
-}
-
-void nb_upkeep_drop_some(struct nb_engine *engine, const struct nb_group *group)
-{
-    for (size_t i = 0; i < group->model_count; i++) {
-        struct nb_live *live = group->models[i].live;
-        nb_unused_begin(engine, live, nb_unused_allowed(engine, live));
-    }
-    (void)nb_unused_step(engine);
 }

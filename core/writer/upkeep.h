@@ -8,7 +8,12 @@
 #ifndef NB_CORE_WRITER_UPKEEP_H
 #define NB_CORE_WRITER_UPKEEP_H
 
-#include "core/model/live/state.h"
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/system.h"
+#include "core/model/state.h"
 #include "core/writer/staging.h"
 
 /* ---- verdicts of a day ----------------------------------------------------------------------- */
@@ -19,8 +24,20 @@
 
 enum { NB_TRAFFIC_SECONDS = 600 }; /* of a slot */
 
-/* Counts one verdict. Any thread. */
-void nb_traffic_count(struct nb_engine *engine);
+/* A slot in one word, so that no lock is needed: the number of its ten minutes since 1970 in the
+ * upper half, its verdicts in the lower one. */
+static inline uint64_t nb_traffic_slot(uint64_t period, uint64_t count)
+{
+    assert(period <= UINT32_MAX);
+    return period << 32 | (count < UINT32_MAX ? count : UINT32_MAX);
+}
+
+/* The number of the present ten minutes since 1970. */
+static inline uint64_t nb_traffic_period(void)
+{
+    int64_t now = nb_clock_now();
+    return now < 0 ? 0 : (uint64_t)now / (UINT64_C(1000) * NB_TRAFFIC_SECONDS);
+}
 
 /* Sets counts[i] to the verdicts of the slots of the last day, the oldest first; the last one is
  * still counted. Returns the time at which the first one begins, in milliseconds since 1970. Any
@@ -93,7 +110,4 @@ void nb_upkeep_trim(struct nb_engine *engine);
 /* Does the work that cannot wait for a quiet moment: unloads cold models, takes old documents out,
  * and deletes data of deleted models. Called after everything that waited was done. */
 void nb_upkeep_busy(struct nb_engine *engine, struct nb_upkeep_times *times);
-/* Drops some features that no document has, from a model of the committed group. */
-void nb_upkeep_drop_some(struct nb_engine *engine, const struct nb_group *group);
-
 #endif

@@ -8,8 +8,8 @@
 
 #include "config/config.h"
 #include "core/base/system.h"
-#include "core/model/live/relayed.h"
-#include "core/model/live/state.h"
+#include "core/model/relayed.h"
+#include "core/model/state.h"
 #include "core/nodes/replica.h"
 #include "server/base/log.h"
 #include "server/nodes/stream_worker.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 #include "core/nodes/digest.h"
 #include "server/base/emit.h"
 #include "server/base/metrics.h"

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 #include "server/nodes/database.h"
 #include "server/nodes/nodes.h"
 

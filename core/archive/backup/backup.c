@@ -7,7 +7,7 @@
 
 #include "core/archive/backup/format.h"
 #include "core/base/system.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "core/store/lease.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include "core/archive/dump/parts.h"
 #include "core/base/buffer.h"
 #include "core/base/error.h"
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 
 /* How often a copy begins again because the store had to grow. Each time the map has doubled. */
 enum { TIMES_MOST = 8 };

@@ -26,9 +26,9 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_features.h"
 #include "core/ledger/record.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/state.h"
+#include "core/model/checkpoint.h"
 #include "core/model/registry.h"
+#include "core/model/state.h"
 #include "core/store/lease.h"
 
 /* A current document: the number of its entry, and of the entry that learned it first. */

@@ -15,13 +15,13 @@
 #include "core/base/system.h"
 #include "core/engine/writer.h"
 #include "core/ledger/quarantine_entries.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/checkpoint.h"
 #include "core/model/model_load.h"
+#include "core/model/model_transaction.h"
 #include "core/model/parents.h"
 #include "core/model/refit.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 #include "core/writer/upkeep.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */

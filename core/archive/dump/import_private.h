@@ -15,7 +15,7 @@
 #include "core/ledger/features_coding.h"
 #include "core/ledger/ledger.h"
 #include "core/model/apply.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/stack/weights.h"
 #include "core/writer/upkeep.h"
 

@@ -12,8 +12,8 @@
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
 #include "core/counts/pairs.h"
+#include "core/model/checkpoint.h"
 #include "core/model/learner.h"
-#include "core/model/live/checkpoint.h"
 #include "core/model/order.h"
 #include "core/model/registry.h"
 

@@ -2,7 +2,7 @@
  *
  * The parts of an import that all nodes make. The node that got the request sends the dump part by
  * part through the stream, between changes of others. All nodes keep the parts in their stores, as
- * messages (core/model/live/relayed.h) with the id of the import, and the time of the request
+ * messages (core/model/relayed.h) with the id of the import, and the time of the request
  * instead of the checksum. They make the import when the final request comes. Its position gives
  * the numbers of the import's entries (core/ledger/record.h), so these are the same on all
  * nodes, however often a node had to begin again. A sender that fails gives its import up. If it
@@ -13,7 +13,7 @@
 
 #include "core/archive/dump/dump.h"
 #include "core/base/buffer.h"
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 #include "core/store/store.h"
 
 enum {

@@ -19,9 +19,9 @@
 #include "core/ledger/record.h"
 #include "core/ledger/survey.h"
 #include "core/model/apply.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/checkpoint.h"
+#include "core/model/model_transaction.h"
+#include "core/model/relayed.h"
 #include "core/networks/network/named.h"
 #include "core/writer/remember.h"
 

@@ -5,7 +5,7 @@
 #ifndef NB_CORE_ARCHIVE_REPAIR_REPAIR_H
 #define NB_CORE_ARCHIVE_REPAIR_REPAIR_H
 
-#include "core/model/live/engine_settings.h"
+#include "core/model/engine_settings.h"
 
 struct nb_error;
 

@@ -19,7 +19,7 @@
 #include "core/archive/backup/format.h"
 #include "core/archive/repair/repair.h"
 #include "core/engine/opening.h"
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 #include "core/store/store.h"
 
 int nb_folder_check_path(const char *directory, struct nb_error *error)

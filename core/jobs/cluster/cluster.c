@@ -12,8 +12,8 @@
 #include "core/jobs/mixture/mixture.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_features.h"
-#include "core/model/live/state.h"
 #include "core/model/registry.h"
+#include "core/model/state.h"
 
 /* A clustering under way. */
 struct run {

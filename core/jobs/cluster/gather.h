@@ -7,8 +7,8 @@
 #define NB_CORE_JOBS_CLUSTER_GATHER_H
 
 #include "core/base/attribute.h"
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
+#include "core/model/state.h"
 
 /* A number that a document has. */
 struct nb_gathered_number {

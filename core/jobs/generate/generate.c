@@ -10,7 +10,7 @@
 #include "core/jobs/generate/draw_values.h"
 #include "core/jobs/generate/label_walk.h"
 #include "core/ledger/ledger_features.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* ---- a document drawn: values --------------------------------------------------------------- */
 

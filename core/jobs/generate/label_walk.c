@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/model/registry.h"
 
 enum { STEP_ROWS = 16384 };

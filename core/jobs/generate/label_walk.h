@@ -8,7 +8,7 @@
 
 #include "core/bayes/attribute_scores.h"
 #include "core/bayes/explain.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 struct nb_label_walk {
     struct nb_engine *engine;

@@ -8,12 +8,12 @@
 #include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/apply.h"
-#include "core/model/live/checkpoint.h"
-#include "core/model/live/live.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
+#include "core/model/checkpoint.h"
+#include "core/model/live.h"
+#include "core/model/model_transaction.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
 
 enum {
     STEP_DOCUMENTS = 500, /* documents relabelled in one commit */

@@ -13,10 +13,10 @@
 #include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/quarantine_entries.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
-#include "core/model/live/state.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
+#include "core/model/state.h"
 
 enum {
     BYTES_MOST = 4 << 20, /* one search ends when it has found more bytes than this */

@@ -8,10 +8,10 @@
 #include "core/base/array.h"
 #include "core/jobs/undo/undo_find.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/live.h"
-#include "core/model/live/relayed.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
+#include "core/model/state.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 #include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "core/engine/engine.h"
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
+#include "core/model/state.h"
 
 /* Stored form of the options: a byte, 1 if a source was given, plus 2 if a label was; a string, the
  * source; three varints, from, to, and the number of ids; a string, the label, if one was given. */

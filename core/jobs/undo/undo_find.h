@@ -8,7 +8,7 @@
 
 #include "core/base/buffer.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 struct nb_engine;
 

@@ -6,9 +6,9 @@
 
 #include "core/base/buffer.h"
 #include "core/engine/writer.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/names.h"
-#include "core/model/live/relayed.h"
+#include "core/model/model_transaction.h"
+#include "core/model/names.h"
+#include "core/model/relayed.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };
 

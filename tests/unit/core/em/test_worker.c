@@ -13,7 +13,7 @@
 #include "core/em/unlabelled.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 #include "core/model/registry.h"
 #include "tests/unit/folder.h"
 

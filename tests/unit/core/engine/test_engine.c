@@ -18,7 +18,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "core/store/store_private.h"
 #include "tests/unit/folder.h"
 

@@ -10,7 +10,7 @@
 
 #include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "core/writer/batch.h"
 #include "tests/unit/folder.h"
 

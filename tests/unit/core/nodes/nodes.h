@@ -16,8 +16,8 @@
 
 #include "core/base/system.h"
 #include "core/engine/engine.h"
-#include "core/model/live/relayed.h"
-#include "core/model/live/state.h"
+#include "core/model/relayed.h"
+#include "core/model/state.h"
 #include "core/nodes/replica.h"
 #include "tests/unit/core/engine/picture.h"
 #include "tests/unit/folder.h"

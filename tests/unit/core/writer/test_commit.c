@@ -10,7 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/model_transaction.h"
+#include "core/model/model_transaction.h"
 #include "core/store/store_private.h"
 #include "tests/unit/folder.h"
 

@@ -11,7 +11,7 @@
 
 #include "core/engine/engine.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "core/store/store_private.h"
 #include "tests/unit/folder.h"
 

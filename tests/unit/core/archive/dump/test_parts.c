@@ -11,10 +11,10 @@
 #include "core/archive/copy/copy.h"
 #include "core/engine/engine.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/model_transaction.h"
-#include "core/model/live/relayed.h"
-#include "core/model/live/state.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
+#include "core/model/relayed.h"
+#include "core/model/state.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/folder.h"
 

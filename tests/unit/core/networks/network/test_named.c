@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/engine/writer.h"
-#include "core/model/live/model_transaction.h"
+#include "core/model/model_transaction.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

@@ -10,7 +10,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 #include "tests/unit/folder.h"
 
 enum { WAITS = 3000 }; /* of 10 ms each, at most */

@@ -9,8 +9,8 @@
  * held only briefly, also within a transaction. The checkpoint and everything marked "the writer's"
  * belong to the writer's thread.
  */
-#ifndef NB_CORE_MODEL_LIVE_LIVE_H
-#define NB_CORE_MODEL_LIVE_LIVE_H
+#ifndef NB_CORE_MODEL_LIVE_H
+#define NB_CORE_MODEL_LIVE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -299,5 +299,12 @@ struct nb_refined {
 int nb_refined_make_scorer(struct nb_refined *refined, const struct nb_settings *settings);
 /* Releases a reference and sets *refined to NULL; *refined may be NULL already. */
 void nb_refined_release(struct nb_refined **refined);
+
+/* The place of the label spam among the labels with documents, if passages are judged
+ * (core/stack/passages.h): the model is stacked, has exactly two labels with documents, of which
+ * one is spam, no parent, and the setting `passages`. UINT32_MAX if they are not. Under the model's
+ * read lock. */
+uint32_t nb_published_judged_place(const struct nb_published *published,
+                                   const struct nb_model *counts);
 
 #endif

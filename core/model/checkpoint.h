@@ -11,12 +11,12 @@
  *
  * On the writer's thread.
  */
-#ifndef NB_CORE_MODEL_LIVE_CHECKPOINT_H
-#define NB_CORE_MODEL_LIVE_CHECKPOINT_H
+#ifndef NB_CORE_MODEL_CHECKPOINT_H
+#define NB_CORE_MODEL_CHECKPOINT_H
 
 #include "core/ledger/bag_coding.h"
-#include "core/model/live/live.h"
-#include "core/model/live/state.h"
+#include "core/model/live.h"
+#include "core/model/state.h"
 
 /* The state record of the model, from memory, with `last` as its newest entry. */
 struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t last);

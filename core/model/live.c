@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/model/live/live.h"
+#include "core/model/live.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buffer.h"
 #include "core/base/label.h"
+#include "core/base/string.h"
 #include "core/counts/pairs.h"
+#include "core/ledger/change.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/record.h"
 #include "core/model/drift.h"
@@ -380,4 +383,22 @@ int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *n
                           nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'%s",
                                        live->name, (int)name.length, name.bytes, hint.text),
                           "label_not_found", "label");
+}
+
+uint32_t nb_published_judged_place(const struct nb_published *published,
+                                   const struct nb_model *counts)
+{
+    const uint32_t *sorted = nb_model_labels_sorted(counts);
+    uint32_t count = 0, place = UINT32_MAX;
+    if (!published->settings.passages || !nb_published_is_stacked(published) ||
+        published->settings.parent != NULL)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < nb_model_label_count(counts); i++) {
+        if (nb_model_documents(counts, sorted[i]) == 0)
+            continue;
+        if (nb_string_equals(nb_model_label_name(counts, sorted[i]), "spam"))
+            place = count;
+        count++;
+    }
+    return count == 2 ? place : UINT32_MAX;
 }

@@ -6,14 +6,14 @@
  * Order of locks: `registry`, a model's `loading`, its counts, its weights, the store's. A model's
  * `lock`, `queue_lock` and `health_lock` are taken last and held briefly.
  */
-#ifndef NB_CORE_MODEL_LIVE_STATE_H
-#define NB_CORE_MODEL_LIVE_STATE_H
+#ifndef NB_CORE_MODEL_STATE_H
+#define NB_CORE_MODEL_STATE_H
 
 #include "core/ledger/features_coding.h"
 #include "core/ledger/record.h"
-#include "core/model/live/engine_settings.h"
-#include "core/model/live/live.h"
-#include "core/model/live/relayed.h"
+#include "core/model/engine_settings.h"
+#include "core/model/live.h"
+#include "core/model/relayed.h"
 
 struct nb_ageing;
 struct nb_foreseen;
@@ -57,7 +57,7 @@ struct nb_engine {
     char *directory;
     struct nb_store *store;
     struct nb_key key; /* the store's key */
-    /* Borrowed; by stream; NULL: none, or not yet (core/model/live/relayed.h). */
+    /* Borrowed; by stream; NULL: none, or not yet (core/model/relayed.h). */
     const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
 
     pthread_rwlock_t registry; /* protects `models` */

@@ -3,8 +3,8 @@
  * Checks names of models, labels, document ids and sources. Pure functions; any thread. Each
  * returns 0, or NB_UNUSABLE with an error text that names the member.
  */
-#ifndef NB_CORE_MODEL_LIVE_NAMES_H
-#define NB_CORE_MODEL_LIVE_NAMES_H
+#ifndef NB_CORE_MODEL_NAMES_H
+#define NB_CORE_MODEL_NAMES_H
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"

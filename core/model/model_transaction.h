@@ -4,10 +4,10 @@
  * is noted as the engine's health. A store that failed is opened again before the next one. On the
  * writer's thread.
  */
-#ifndef NB_CORE_MODEL_LIVE_MODEL_TRANSACTION_H
-#define NB_CORE_MODEL_LIVE_MODEL_TRANSACTION_H
+#ifndef NB_CORE_MODEL_MODEL_TRANSACTION_H
+#define NB_CORE_MODEL_MODEL_TRANSACTION_H
 
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 /* The work of a transaction. It is called again if the transaction is repeated because the map was
  * full. So it must begin by undoing changes in memory from the previous call. */

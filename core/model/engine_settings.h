@@ -3,8 +3,8 @@
  * The settings of an engine, as the configuration gives them. Constants after the engine is open;
  * any thread.
  */
-#ifndef NB_CORE_MODEL_LIVE_ENGINE_SETTINGS_H
-#define NB_CORE_MODEL_LIVE_ENGINE_SETTINGS_H
+#ifndef NB_CORE_MODEL_ENGINE_SETTINGS_H
+#define NB_CORE_MODEL_ENGINE_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct nb_engine_settings {
     /* The key (NB_KEY_BYTES) of a new store, which an existing store must have, too; NULL: a new
      * store draws its own. Read when the engine opens. */
     const unsigned char *key;
-    /* Other nodes share the changes (core/model/live/relayed.h): before the engine has a relay, it
+    /* Other nodes share the changes (core/model/relayed.h): before the engine has a relay, it
      * makes no changes, neither requested ones nor its own. */
     bool shared;
     unsigned streams; /* number of streams of changes, 1 to NB_STREAMS_MOST */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/model/live/names.h"
+#include "core/model/names.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * changes to the other nodes, and how far a store has come in each stream. If changes are not
  * shared, relays are NULL and cost nothing.
  */
-#ifndef NB_CORE_MODEL_LIVE_RELAYED_H
-#define NB_CORE_MODEL_LIVE_RELAYED_H
+#ifndef NB_CORE_MODEL_RELAYED_H
+#define NB_CORE_MODEL_RELAYED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -8,7 +8,7 @@
  *                                 caught up once
  *     "onces", stream, identity   the number of the entry that was made last, 8 bytes
  */
-#include "core/model/live/relayed.h"
+#include "core/model/relayed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "core/base/key.h"
 #include "core/base/system.h"
 #include "core/ledger/ledger.h"
-#include "core/model/live/state.h"
+#include "core/model/state.h"
 
 enum {
     FORMAT = 9,
