@@ -11,7 +11,7 @@
 
 #include "config/value.h"
 #include "core/base/buffer.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 
 /* A configuration has a few kilobytes. The limit keeps a wrong file, such as a log or a disk, out

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 
 static const struct {
     const char *name;

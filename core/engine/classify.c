@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/names.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/drift.h"
-#include "core/model/names.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 #include "core/model/verdict_parts.h"

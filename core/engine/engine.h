@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/bayes/settings.h"
 #include "core/em/unlabelled.h"
 #include "core/model/drift.h"
 #include "core/model/engine_settings.h"
 #include "core/model/evaluation.h"
-#include "core/model/names.h"
 #include "core/model/verdict.h"
 #include "core/writer/submit.h"
 #include "tokenizer/document.h"

@@ -12,7 +12,7 @@
 
 #include "core/base/array.h"
 #include "core/base/buffer.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/engine/engine.h"
 #include "core/engine/writer.h"
 #include "core/ledger/document_lists.h"

@@ -7,6 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/base/buffer.h"
+#include "core/base/names.h"
 #include "core/ledger/record.h"
 
 enum {

@@ -154,8 +154,6 @@ struct nb_change {
     };
 };
 
-enum { NB_SOURCE_MOST = 64 };
-
 /* Appends the stored form. Returns 0 or NB_NO_MEMORY. */
 int nb_change_write(const struct nb_change *change, struct nb_buffer *out);
 /* Reads the stored form; all strings are borrowed from `stored`. Returns 0, NB_CORRUPT, or

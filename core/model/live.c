@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/counts/pairs.h"
 #include "core/ledger/change.h"

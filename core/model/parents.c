@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/names.h"
 #include "core/model/learner.h"
 #include "core/model/model_load.h"
-#include "core/model/names.h"
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
 #include "core/stack/blend.h"

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/names.h"
 #include "core/base/system.h"
 #include "core/bayes/estimate.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/survey.h"
 #include "core/model/model_load.h"
 #include "core/model/model_transaction.h"
-#include "core/model/names.h"
 #include "core/model/relayed.h"
 
 static void drop_reference(struct nb_live *live)

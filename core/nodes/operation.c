@@ -9,10 +9,10 @@
 
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
+#include "core/base/names.h"
 #include "core/base/system.h"
 #include "core/bayes/settings.h"
 #include "core/ledger/change.h"
-#include "core/model/names.h"
 #include "core/model/relayed.h"
 #include "core/writer/submit.h"
 #include "core/writer/submit_features.h"

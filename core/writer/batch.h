@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/model/apply.h"
 #include "core/model/state.h"

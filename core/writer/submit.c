@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/quarantine_entries.h"
-#include "core/model/names.h"
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
 #include "core/writer/remember.h"

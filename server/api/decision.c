@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/engine/engine.h"
 #include "core/model/verdict.h"
 #include "server/api/evaluations.h"

@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 #include "core/archive/copy/copy.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/engine/engine.h"
 #include "core/jobs/merge/merge.h"
 #include "server/base/model_json.h"

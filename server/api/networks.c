@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "config/config.h"
-#include "core/model/names.h"
+#include "core/base/names.h"
 #include "server/api/draw.h"
 #include "server/api/handlers.h"
 #include "server/api/network_json.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/attribute.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/engine/engine.h"
 #include "server/base/document_json.h"
 #include "server/base/emit.h"

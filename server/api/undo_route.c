@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "config/config.h"
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "server/base/undo_json.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/engine/engine.h"
 #include "server/base/emit.h"

@@ -11,7 +11,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "server/base/version.h"
 #include "server/client/base/client.h"
 #include "server/client/base/manual.h"

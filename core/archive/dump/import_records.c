@@ -11,6 +11,7 @@
 #include "core/archive/dump/import_private.h"
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
+#include "core/base/names.h"
 #include "core/counts/pairs.h"
 #include "core/model/checkpoint.h"
 #include "core/model/learner.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "core/base/names.h"
 #include "core/engine/writer.h"
 #include "core/model/model_transaction.h"
-#include "core/model/names.h"
 #include "core/model/relayed.h"
 
 enum { VERSION = 1, TRANSACTION_BYTES = 16 << 20, PAGE_BYTES = 8192 };

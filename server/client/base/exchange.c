@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/http/call/path.h"

@@ -143,10 +143,6 @@ int nb_verb_find(struct nb_asked *asked, const struct nb_subcommand **verb, stru
 /* Prints what `bayesc COMMAND --help` prints. */
 void nb_flags_help(const struct nb_command *command, FILE *out);
 
-/* The longest name that --source may give to a change; the daemon records it and shows it with each
- * document. */
-enum { NB_SOURCE_MOST = 64 /* bytes */ };
-
 /* Returns 0 when `source` is NULL or a name that the daemon takes: 1 to 64 bytes of UTF-8 without
  * control characters. Otherwise NB_CLIENT_USAGE. */
 int nb_source_check(const char *source, struct nb_error *error);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/commands/commands.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"

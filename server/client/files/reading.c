@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 #include "server/client/base/client.h"
 
 int nb_file_reading_open(struct nb_file_reading *reading, const struct nb_files *files,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "core/base/names.h"
 #include "server/client/base/client.h"
 #include "server/client/base/flags.h"
 #include "server/client/base/manual.h"

@@ -1,17 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Labels as text. The stored form is the same for all spellings of a label: without white space
+ * Names that clients give: what names of models, labels, document ids and sources may be, and
+ * labels as text. The stored form is the same for all spellings of a label: without white space
  * around it, and with composed characters (Unicode normalization form C). Other functions estimate
  * how likely two labels are meant to be the same. Pure functions; any thread.
  */
-#ifndef NB_CORE_BASE_LABEL_H
-#define NB_CORE_BASE_LABEL_H
+#ifndef NB_CORE_BASE_NAMES_H
+#define NB_CORE_BASE_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/base/buffer.h"
+#include "core/base/error.h"
 #include "core/base/string.h"
+
+/* ---- what names may be ----------------------------------------------------------------------- */
+
+/* The longest name of a model and of a source, in bytes. */
+enum { NB_MODEL_NAME_MOST = 128, NB_SOURCE_MOST = 64 };
+
+/* Each of these returns 0, or NB_UNUSABLE with an error text that names the member. */
+
+/* [A-Za-z0-9][A-Za-z0-9._@+-]{0,127} */
+int nb_check_model_name(struct nb_string name, struct nb_error *error);
+/* 1 to 64 bytes of UTF-8 without control characters. */
+int nb_check_label(struct nb_string label, struct nb_error *error);
+/* 1 to 256 bytes of UTF-8. */
+int nb_check_id(struct nb_string id, struct nb_error *error);
+/* 0 to 64 bytes of UTF-8 without control characters. */
+int nb_check_source(struct nb_string source, struct nb_error *error);
+
+/* ---- labels as text -------------------------------------------------------------------------- */
 
 /* Normalizes a label. Sets *label to a part of itself if removing white space is enough, else to
  * bytes in `room`, which is emptied first and must outlive the label. Leaves invalid UTF-8

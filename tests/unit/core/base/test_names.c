@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/names.h"
 
 static const struct {
     const char *given, *form;
