@@ -71,33 +71,6 @@ size_t nb_index_memory(const struct nb_index *index)
     return index->bucket_count * sizeof *index->buckets;
 }
 
-static void count_passed(struct nb_bucket *b, uint32_t tag, bool more)
-{
-    uint32_t passed = atomic_load_explicit(&b->places[0], memory_order_relaxed);
-    uint32_t one = UINT32_C(1) << nb_passed_shift(tag);
-    if ((passed >> nb_passed_shift(tag) & NB_PASSED_MOST) == NB_PASSED_MOST)
-        return; /* the counter is full: the number is unknown */
-    atomic_store_explicit(&b->places[0], more ? passed + one : passed - one, memory_order_release);
-}
-
-void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row)
-{
-    uint64_t where = nb_index_where(index, id);
-    uint32_t tag = nb_index_tag(index, where), place = tag << index->row_bits | (row + 1);
-    uint64_t bucket = where >> 32;
-    assert(row < index->room);
-    for (uint64_t nth = 0;; nth++) {
-        struct nb_bucket *b = &index->buckets[bucket];
-        unsigned empty = nb_bucket_places(b, 0, 0);
-        if (empty != 0) {
-            atomic_store_explicit(&b->places[__builtin_ctz(empty)], place, memory_order_release);
-            return;
-        }
-        count_passed(b, tag, true);
-        bucket = nb_index_further(index, bucket, tag, nth);
-    }
-}
-
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row)
 {
     uint64_t where = nb_index_where(index, id);
@@ -110,7 +83,7 @@ void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row)
             atomic_store_explicit(&b->places[__builtin_ctz(found)], 0, memory_order_relaxed);
             return;
         }
-        count_passed(b, tag, false);
+        nb_index_count_passed(b, tag, false);
         bucket = nb_index_further(index, bucket, tag, nth);
     }
     assert(false); /* the row must be in the index */

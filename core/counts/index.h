@@ -15,6 +15,7 @@
 #ifndef NB_CORE_COUNTS_INDEX_H
 #define NB_CORE_COUNTS_INDEX_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,8 +61,6 @@ size_t nb_index_bytes(uint64_t rows);
 
 size_t nb_index_memory(const struct nb_index *index);
 
-/* Adds a row whose id is not in the index. The index must have room, and `row` must be below it. */
-void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row);
 /* Removes a row that is in the index. Under the write lock. */
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row);
 
@@ -146,6 +145,35 @@ static inline bool nb_bucket_is_passed(const struct nb_bucket *b, uint32_t tag)
 {
     uint32_t passed = atomic_load_explicit(&b->places[0], memory_order_acquire);
     return (passed >> nb_passed_shift(tag) & NB_PASSED_MOST) != 0;
+}
+
+/* Counts one row more, or one less, that found the bucket full. */
+static inline void nb_index_count_passed(struct nb_bucket *b, uint32_t tag, bool more)
+{
+    uint32_t passed = atomic_load_explicit(&b->places[0], memory_order_relaxed);
+    uint32_t one = UINT32_C(1) << nb_passed_shift(tag);
+    if ((passed >> nb_passed_shift(tag) & NB_PASSED_MOST) == NB_PASSED_MOST)
+        return; /* the counter is full: the number is unknown */
+    atomic_store_explicit(&b->places[0], more ? passed + one : passed - one, memory_order_release);
+}
+
+/* Adds a row whose id is not in the index. The index must have room, and `row` must be below it. */
+static inline void nb_index_insert(struct nb_index *index, uint64_t id, uint32_t row)
+{
+    uint64_t where = nb_index_where(index, id);
+    uint32_t tag = nb_index_tag(index, where), place = tag << index->row_bits | (row + 1);
+    uint64_t bucket = where >> 32;
+    assert(row < index->room);
+    for (uint64_t nth = 0;; nth++) {
+        struct nb_bucket *b = &index->buckets[bucket];
+        unsigned empty = nb_bucket_places(b, 0, 0);
+        if (empty != 0) {
+            atomic_store_explicit(&b->places[__builtin_ctz(empty)], place, memory_order_release);
+            return;
+        }
+        nb_index_count_passed(b, tag, true);
+        bucket = nb_index_further(index, bucket, tag, nth);
+    }
 }
 
 /* ---- rows to be inserted soon -----------------------------------------------------------------

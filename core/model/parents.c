@@ -371,7 +371,8 @@ int nb_parents_check(struct nb_engine *engine, struct nb_live *live,
 void nb_parent_chain_deinit(struct nb_parent_chain *f)
 {
     nb_parent_chain_end(f);
-    nb_blend_deinit(&f->blend);
+    if (f->blend.count > 0) /* without a parent it was not made */
+        nb_blend_deinit(&f->blend);
     free(f->features);
     *f = (struct nb_parent_chain){0};
 }

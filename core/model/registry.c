@@ -292,16 +292,25 @@ int nb_registry_make_unsaved(struct nb_engine *engine, struct nb_string name,
     return rc;
 }
 
-int nb_registry_make(struct nb_engine *engine, struct nb_string name,
-                     const struct nb_settings *settings, struct nb_live **out,
-                     struct nb_error *error)
+static int make_of(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,
+                   struct nb_live **out, struct nb_error *error)
+{
+    struct nb_settings settings;
+    nb_settings_init(&settings, preset);
+    int rc = nb_registry_make_unsaved(engine, name, &settings, out, error);
+    nb_settings_deinit(&settings);
+    return rc;
+}
+
+int nb_registry_make(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,
+                     struct nb_live **out, struct nb_error *error)
 {
     int rc;
     /* Another thread may make the model between the two calls; then that one is used. */
     do {
         rc = nb_registry_acquire(engine, name, true, out, error);
         if (rc == NB_NOT_FOUND && engine->settings.auto_create)
-            rc = nb_registry_make_unsaved(engine, name, settings, out, error);
+            rc = make_of(engine, name, preset, out, error);
     } while (rc == NB_EXISTS);
     return rc;
 }

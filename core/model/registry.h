@@ -26,10 +26,9 @@ void nb_refining_ask(struct nb_engine *engine, struct nb_live *live);
 int nb_registry_acquire(struct nb_engine *engine, struct nb_string name, bool unsaved,
                         struct nb_live **live, struct nb_error *error);
 /* As nb_registry_acquire with `unsaved`. If there is no model of the name, and `auto_create` allows
- * it, makes an unsaved one with these settings. */
-int nb_registry_make(struct nb_engine *engine, struct nb_string name,
-                     const struct nb_settings *settings, struct nb_live **live,
-                     struct nb_error *error);
+ * it, makes an unsaved one with the preset's settings. */
+int nb_registry_make(struct nb_engine *engine, struct nb_string name, enum nb_preset preset,
+                     struct nb_live **live, struct nb_error *error);
 /* The key for features of the model `parent`, if it is not the store's. A child must use it too,
  * because the same features must have the same ids in both models. Not present: the store's key is
  * used, there is no such model, or `parent` is NULL. */

@@ -172,12 +172,8 @@ static int find_model(struct nb_batch *batch, const struct nb_document *document
             return NB_STOPPING;
         return make && rc == NB_NOT_FOUND ? no_field(document, name, error) : rc;
     }
-    struct nb_settings settings;
-    nb_settings_init(&settings,
-                     document->kind == NB_DOCUMENT_MAIL ? NB_PRESET_MAIL : NB_PRESET_TEXT);
-    int rc = nb_registry_make(batch->engine, name, &settings, &batch->live, error);
-    nb_settings_deinit(&settings);
-    return rc;
+    enum nb_preset preset = document->kind == NB_DOCUMENT_MAIL ? NB_PRESET_MAIL : NB_PRESET_TEXT;
+    return nb_registry_make(batch->engine, name, preset, &batch->live, error);
 }
 
 /* Pins the model's epoch: rows that the batch finds in use from now on are not dropped before it is
