@@ -81,10 +81,10 @@ struct judge {
 static void take_common(struct judge *j)
 {
     const struct nb_stack_inputs *in = j->in;
-    for (unsigned f = 0; f < NB_FIELDS; f++) {
+    for (size_t f = 0; f < NB_FIELDS; f++) {
         double share = nb_stack_share(j->settings, in->features[f]);
         j->features[f] = in->features[f];
-        for (unsigned e = 0; e < NB_STACK_EXPERTS && share > 0; e++)
+        for (size_t e = 0; e < NB_STACK_EXPERTS && share > 0; e++)
             j->x[f][e] = in->x[(e * NB_STACK_GROUPS + f) * 2] / share;
         j->gains[f] = in->has_twin ? in->evidence->gains[f] : 0;
     }

@@ -93,6 +93,11 @@ const char *nb_json_title(int status)
     return STATUSES[place_of(status)].title;
 }
 
+const char *nb_json_status_code(int status)
+{
+    return STATUSES[place_of(status)].name;
+}
+
 void nb_emit_problem_members(struct nb_emitter *e, const struct nb_problem *problem)
 {
     const char *title = nb_json_title(problem->status), *detail = problem->detail;
@@ -102,9 +107,8 @@ void nb_emit_problem_members(struct nb_emitter *e, const struct nb_problem *prob
     nb_emit_key(e, "status");
     nb_emit_i64(e, problem->status);
     nb_emit_member_text(e, "detail", detail == NULL || *detail == '\0' ? title : detail);
-    nb_emit_member_text(e, "code",
-                        problem->code != NULL ? problem->code
-                                              : STATUSES[place_of(problem->status)].name);
+    nb_emit_member_text(
+        e, "code", problem->code != NULL ? problem->code : nb_json_status_code(problem->status));
     if (problem->param != NULL && problem->param[0] != '\0')
         nb_emit_member_text(e, "param", problem->param);
     (void)snprintf(request, sizeof request, "%016" PRIx64, problem->request); /* 16 digits */

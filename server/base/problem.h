@@ -34,6 +34,9 @@ struct nb_problem {
  * codes are part of the API (server/HTTP.md lists them): they are never renamed. */
 const char *nb_json_code(const struct nb_error *error);
 
+/* Returns the code of a status, for errors without one of their own ("unavailable" of 503). */
+const char *nb_json_status_code(int status);
+
 /* Writes {"type": "about:blank", "title", "status", "detail", "code", "param", "request_id"} (RFC
  * 9457: with about:blank the title is the phrase of the status). */
 int nb_json_problem(struct nb_buffer *out, const struct nb_problem *problem);

@@ -29,8 +29,9 @@ static size_t refusal_write(unsigned status, const char *detail, char to[NB_REFU
     assert(strpbrk(detail, "\"\\\n") == NULL);
     int length =
         snprintf(body, sizeof body,
-                 "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\"}",
-                 title, status, detail);
+                 "{\"type\":\"about:blank\",\"title\":\"%s\",\"status\":%u,\"detail\":\"%s\","
+                 "\"code\":\"%s\"}",
+                 title, status, detail, nb_json_status_code((int)status));
     assert(length > 0 && (size_t)length < sizeof body);
     int all = snprintf(to, NB_REFUSAL_BYTES,
                        "HTTP/1.1 %u %s\r\nContent-Type: application/problem+json\r\n"

@@ -55,11 +55,11 @@ def test_samples_of_a_profile_are_places_in_the_program(api):
     equal(profile.read_samples(PERF, "/usr/bin/bayesd"),
           [(0x1234, "nb_score", None), (None, "__memcpy_avx", "libc.so.6"),
            (None, "[unknown]", "[kernel.kallsyms]")])
-    for recorded, wanted in (("/elsewhere/bayesd/./core/base/array.c", "core/base/array.c"),
-                             ("../other/./core/base/array.c", "core/base/array.c"),
+    for recorded, wanted in (("/elsewhere/bayesd/./core/base/buffer.c", "core/base/buffer.c"),
+                             ("../other/./core/base/buffer.c", "core/base/buffer.c"),
                              ("/usr/include/xxhash.h", "/usr/include/xxhash.h"), ("??", "??")):
         equal(profile.in_tree(recorded), wanted)
-    equal([profile.folder_of(name) for name in ("core/base/array.c", "/usr/include/xxhash.h", "??")],
+    equal([profile.folder_of(name) for name in ("core/base/buffer.c", "/usr/include/xxhash.h", "??")],
           ["core/base", "libraries' headers", "libraries' headers"])
 
 

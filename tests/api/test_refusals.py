@@ -240,6 +240,7 @@ def refused_once(wire, data, status, word):
     reply = wire.reply()
     holds(reply is not None, "no reply")
     refused(reply, status, word)
+    holds(re.fullmatch(r"[a-z_]+", reply.json.get("code", "")), f"the code of {reply.json}")
     equal(reply.headers.get("connection"), "close")
     rest = wire.rest
     while wire.more():
