@@ -278,6 +278,8 @@ static int send_dump(struct nb_asked *asked, FILE *in, const char *encoding, jso
     asked->user = &u;
     if (rc == 0)
         rc = nb_exchange_ask(&IMPORTING, asked, row, error);
+    asked->give = NULL;
+    asked->user = NULL;
     /* A fault of the dump may be the cause of the daemon's error. */
     if (ferror(in))
         rc = nb_error_set(error, NB_IO, "the dump cannot be read");
