@@ -64,7 +64,7 @@ static void find_client(char path[NB_FOLDER_PATH])
     if (length > 0)
         path[length - 1] = 'c';
     if (access(path, X_OK) != 0)
-        (void)strcpy(path, "bayesc");
+        (void)snprintf(path, NB_FOLDER_PATH, "bayesc");
 }
 
 /* Starts bayesc backup, which writes into `out`. */
