@@ -27,24 +27,31 @@ static uint64_t passed(const struct nb_index *index)
     return sum;
 }
 
-/* Ids that all have their home in the first bucket of one index are spread over another one. */
-START_TEST(ids_chosen_for_one_index_do_not_meet_in_another)
+/* Ids that all have their home in the first bucket of one index are spread over others. The ids are
+ * multiples of one number, so they meet where the ratio of two multipliers is near a simple
+ * fraction: in one index of 65. Of fifteen indexes eight are so in one run of 10^11. */
+START_TEST(ids_chosen_for_one_index_do_not_meet_in_others)
 {
-    enum { COUNT = 20000 };
-    struct nb_index known, other;
+    enum { COUNT = 20000, OTHERS = 15 };
+    struct nb_index known;
     ck_assert_int_eq(nb_index_init(&known, COUNT), 0);
-    ck_assert_int_eq(nb_index_init(&other, COUNT), 0);
     ck_assert_uint_eq(known.multiplier % 2, 1);
-    ck_assert_uint_ne(known.multiplier, other.multiplier);
     uint64_t one = inverse(known.multiplier);
-    for (uint32_t i = 0; i < COUNT; i++) {
-        uint64_t id = one * (i + 1);
-        ck_assert_uint_eq(nb_index_home(&known, id), 0);
-        nb_index_insert(&other, id, i);
+    int crowded = 0;
+    for (int k = 0; k < OTHERS; k++) {
+        struct nb_index other;
+        ck_assert_int_eq(nb_index_init(&other, COUNT), 0);
+        ck_assert_uint_ne(known.multiplier, other.multiplier);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            uint64_t id = one * (i + 1);
+            ck_assert_uint_eq(nb_index_home(&known, id), 0);
+            nb_index_insert(&other, id, i);
+        }
+        crowded += passed(&other) >= COUNT;
+        nb_index_deinit(&other);
     }
-    ck_assert_uint_lt(passed(&other), COUNT);
+    ck_assert_int_le(crowded, OTHERS / 2);
     nb_index_deinit(&known);
-    nb_index_deinit(&other);
 }
 END_TEST
 
@@ -68,7 +75,7 @@ int main(void)
 {
     TCase *t = tcase_create("index");
     tcase_add_test(t, an_index_of_any_size);
-    tcase_add_test(t, ids_chosen_for_one_index_do_not_meet_in_another);
+    tcase_add_test(t, ids_chosen_for_one_index_do_not_meet_in_others);
     Suite *suite = suite_create("index");
     suite_add_tcase(suite, t);
     SRunner *runner = srunner_create(suite);
