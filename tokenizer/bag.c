@@ -55,6 +55,7 @@ static void empty(struct nb_bag *bag, size_t slots, bool keeps_texts)
     bag->truncated = false;
     bag->passage = 0;
     bag->passage_lead = 0;
+    bag->visible_length = 0;
     bag->visible.length = 0;
     if (bag->private_ == NULL)
         return;

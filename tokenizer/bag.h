@@ -27,6 +27,7 @@ struct nb_bag {
     uint32_t passage;   /* of the text that is being read: set before its features are counted */
     size_t
         passage_lead; /* bytes at the beginning of the visible text that stand in every passage */
+    size_t visible_length; /* bytes of the visible text */
     /* The first NB_BAG_VISIBLE_MOST bytes of the visible text, if the tokenizer's settings want it;
      * owned. They may be invalid UTF-8. */
     struct nb_buffer visible;

@@ -567,6 +567,7 @@ int nb_tokenize_text(struct nb_tokenizing *t, enum nb_field field, const char *p
     if (rc == 0 && is_text)
         rc = nb_derived_text(t, field, text, length);
     t->passage_before += t->passage_text != NULL ? length : 0;
+    t->bag->visible_length = t->passage_before;
     t->passage_text = NULL;
     t->bag->passage = 0;
     unsigned unseen =

@@ -147,6 +147,8 @@ static int copy_bag(const struct nb_bag *from, struct nb_bag *to)
     }
     to->positions = from->positions;
     to->truncated = from->truncated;
+    to->passage_lead = from->passage_lead;
+    to->visible_length = from->visible_length;
     return 0;
 }
 
@@ -203,6 +205,12 @@ static void wake_writer(struct nb_engine *engine)
     pthread_mutex_unlock(&engine->queue_lock);
 }
 
+/* Whether the model may judge passages, now or when the document gets its label. */
+static bool keeps_passages(const struct nb_published *published)
+{
+    return published->settings.passages && nb_published_is_stacked(published);
+}
+
 int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdict,
                        const struct nb_document *document, const struct nb_remembered *about,
                        struct nb_buffer *id, bool *kept, struct nb_error *error)
@@ -227,7 +235,8 @@ int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdic
                                     .source = about->source,
                                     .verdict = nb_string_of(verdict->labels[verdict->best]),
                                     .probability = verdict->probabilities[verdict->best],
-                                    .fields = p->seen_by.fields};
+                                    .fields = p->seen_by.fields,
+                                    .keeps_passages = keeps_passages(p->chain.published[0])};
     *kept = have_coder(p) == 0 && nb_remember_note(engine, p->live, &note, &p->bag, p->coder) == 0;
     if (nb_remember_is_urgent(engine))
         wake_writer(engine);

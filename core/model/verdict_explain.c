@@ -291,8 +291,8 @@ static void tell_passage(struct nb_verdict *verdict)
     told->text = (struct nb_string){NULL, 0};
     if (told->from < to)
         told->text = (struct nb_string){(const char *)visible->bytes + told->from, to - told->from};
-    if (visible->length < NB_BAG_VISIBLE_MOST && told->to > visible->length)
-        told->to = visible->length;
+    if (told->to > p->bag.visible_length)
+        told->to = p->bag.visible_length;
     told->label = verdict->labels[p->passage_place];
     told->whole = 1 / (1 + exp(-p->moderation * p->whole));
 }

@@ -49,8 +49,41 @@ static int write_repeats(const struct nb_bag *bag, struct nb_buffer *out)
     return p.code;
 }
 
+/* Writes nothing if no feature is in a part. */
+static int write_parts(const struct nb_bag *bag, struct nb_buffer *out)
+{
+    struct nb_packer p = {.out = out};
+    uint32_t part = 0;
+    size_t place = 0;
+    for (size_t i = 0; i < bag->size; i++) {
+        if (bag->features[i].passage == part)
+            continue;
+        if (place == 0) {
+            nb_pack_varint(&p, bag->passage_lead);
+            nb_pack_varint(&p, bag->visible_length);
+        }
+        part = bag->features[i].passage;
+        nb_pack_varint(&p, i + 1 - place);
+        nb_pack_varint(&p, part);
+        place = i + 1;
+    }
+    return p.code;
+}
+
+/* The stored forms of a bag; owned. */
+struct stored_bag {
+    struct nb_buffer features, parts, repeats;
+};
+
+static void stored_bag_deinit(struct stored_bag *stored)
+{
+    nb_buffer_deinit(&stored->features);
+    nb_buffer_deinit(&stored->parts);
+    nb_buffer_deinit(&stored->repeats);
+}
+
 static int write_record(const struct nb_remember_note *note, const struct nb_bag *bag,
-                        struct nb_string features, struct nb_string repeats, struct nb_buffer *out)
+                        const struct stored_bag *stored, struct nb_buffer *out)
 {
     struct nb_history_record record = {.id = note->id,
                                        .message_id = nb_utf8_cut(note->message_id, TEXT_MOST),
@@ -64,8 +97,9 @@ static int write_record(const struct nb_remember_note *note, const struct nb_bag
                                        .fields = note->fields,
                                        .positions = bag->positions,
                                        .feature_count = bag->size,
-                                       .features = features,
-                                       .repeats = repeats};
+                                       .features = nb_buffer_string(&stored->features),
+                                       .parts = nb_buffer_string(&stored->parts),
+                                       .repeats = nb_buffer_string(&stored->repeats)};
     return nb_history_write(&record, out);
 }
 
@@ -73,18 +107,19 @@ int nb_remember_note(struct nb_engine *engine, struct nb_live *live,
                      const struct nb_remember_note *note, const struct nb_bag *bag,
                      struct nb_features_coder *coder)
 {
-    struct nb_buffer features = {0}, repeats = {0}, stored = {0};
-    int rc = write_features(bag, nb_remember_keeps_texts(engine, live), coder, &features);
+    struct stored_bag bytes = {.features = {0}};
+    struct nb_buffer stored = {0};
+    int rc = write_features(bag, nb_remember_keeps_texts(engine, live), coder, &bytes.features);
+    if (rc == 0 && note->keeps_passages)
+        rc = write_parts(bag, &bytes.parts);
     if (rc == 0)
-        rc = write_repeats(bag, &repeats);
+        rc = write_repeats(bag, &bytes.repeats);
     if (rc == 0)
-        rc = write_record(note, bag, (struct nb_string){features.bytes, features.length},
-                          (struct nb_string){repeats.bytes, repeats.length}, &stored);
+        rc = write_record(note, bag, &bytes, &stored);
     rc = rc == 0
              ? nb_remember(engine, live, note->id, (struct nb_string){stored.bytes, stored.length})
              : nb_remember_miss(engine);
-    nb_buffer_deinit(&features);
-    nb_buffer_deinit(&repeats);
+    stored_bag_deinit(&bytes);
     nb_buffer_deinit(&stored);
     return rc;
 }
@@ -115,6 +150,29 @@ static bool read_repeats(struct nb_string stored, struct nb_bag *bag)
     return !u.failed;
 }
 
+static bool read_parts(struct nb_string stored, struct nb_bag *bag)
+{
+    struct nb_unpacker u = nb_unpacker_of(stored.bytes, stored.length);
+    size_t place = 0;
+    uint32_t part = 0;
+    if (stored.length == 0)
+        return true;
+    bag->passage_lead = (size_t)nb_unpack_bounded(&u, UINT32_MAX);
+    bag->visible_length = (size_t)nb_unpack_bounded(&u, UINT32_MAX);
+    while (u.at < u.end && !u.failed) {
+        size_t distance = (size_t)nb_unpack_bounded(&u, bag->size - place);
+        if (distance == 0)
+            return false;
+        for (size_t end = place + distance - 1; place < end; place++)
+            bag->features[place].passage = part;
+        part = (uint32_t)nb_unpack_bounded(&u, NB_PASSAGES - 1);
+        bag->features[place++].passage = part;
+    }
+    for (; place < bag->size; place++)
+        bag->features[place].passage = part;
+    return !u.failed;
+}
+
 int nb_remember_bag(const struct nb_history_record *record, const struct nb_key *key,
                     struct nb_features_coder *coder, struct nb_bag *bag, struct nb_error *error)
 {
@@ -129,7 +187,8 @@ int nb_remember_bag(const struct nb_history_record *record, const struct nb_key 
         rc = add_feature(bag, ids[i], texts != NULL ? texts[i] : (struct nb_string){"", 0});
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
-    if (rc == 0 && (bag->size != record->feature_count || !read_repeats(record->repeats, bag)))
+    if (rc == 0 && (bag->size != record->feature_count || !read_parts(record->parts, bag) ||
+                    !read_repeats(record->repeats, bag)))
         rc = nb_error_set(error, NB_CORRUPT, "a verdict in the history does not read back");
     bag->positions = record->positions;
     bag->truncated = record->truncated;
@@ -499,7 +558,7 @@ enum { MODEL_BYTES = 4, CLEARED = 1000 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-enum { TRUNCATED = 1, HAS_SENDER = 2 }; /* flags */
+enum { TRUNCATED = 1, HAS_SENDER = 2, HAS_PARTS = 4 }; /* flags */
 
 int nb_history_write(const struct nb_history_record *record, struct nb_buffer *out)
 {
@@ -507,6 +566,8 @@ int nb_history_write(const struct nb_history_record *record, struct nb_buffer *o
     uint8_t flags = record->truncated ? TRUNCATED : 0;
     if (record->sender.length > 0)
         flags |= HAS_SENDER;
+    if (record->parts.length > 0)
+        flags |= HAS_PARTS;
     nb_pack_u8(&p, flags);
     nb_pack_u64(&p, (uint64_t)record->time);
     nb_pack_string(&p, record->id);
@@ -521,6 +582,8 @@ int nb_history_write(const struct nb_history_record *record, struct nb_buffer *o
     nb_pack_varint(&p, record->positions);
     nb_pack_varint(&p, record->feature_count);
     nb_pack_string(&p, record->features);
+    if (record->parts.length > 0)
+        nb_pack_string(&p, record->parts);
     nb_pack_bytes(&p, record->repeats.bytes, record->repeats.length);
     return p.code;
 }
@@ -544,8 +607,10 @@ int nb_history_read(struct nb_history_record *record, struct nb_string stored,
     record->positions = nb_unpack_varint(&u);
     record->feature_count = (size_t)nb_unpack_bounded(&u, UINT32_MAX);
     record->features = nb_unpack_string(&u);
+    if ((flags & HAS_PARTS) != 0)
+        record->parts = nb_unpack_string(&u);
     record->repeats = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
-    if (!u.failed && flags <= TRUNCATED + HAS_SENDER && record->id.length > 0 &&
+    if (!u.failed && flags <= TRUNCATED + HAS_SENDER + HAS_PARTS && record->id.length > 0 &&
         record->verdict.length > 0)
         return 0;
     return nb_error_set(error, NB_CORRUPT, "a verdict in the history does not read back");

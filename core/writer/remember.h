@@ -24,13 +24,18 @@
  * older ones are removed. Only the writer may call the functions that write; the others are for any
  * thread that holds a view.
  *
- * Stored form: a byte, 1 if the document was truncated, plus 2 if there is a From; the time in
- * milliseconds since 1970 (8 bytes); id, Message-ID, Subject, From if there is one, source and
- * verdict (strings); the probability (a double); the
- * tokenizer's fields, the positions and the number of features (varints); the features (a string,
- * core/ledger/features_coding.h); and for each feature that occurs more than once two
- * varints: its distance from the previous such feature (the first one's: its place, counted from
- * 1), and its count less one. */
+ * Stored form: a byte, 1 if the document was truncated, plus 2 if there is a From, plus 4 if there
+ * are parts; the time in milliseconds since 1970 (8 bytes); id, Message-ID, Subject, From if there
+ * is one, source and verdict (strings); the probability (a double); the tokenizer's fields, the
+ * positions and the number of features (varints); the features (a string,
+ * core/ledger/features_coding.h); the parts (a string), if there are some; and for each feature
+ * that occurs more than once two varints: its distance from the previous such feature (the first
+ * one's: its place, counted from 1), and its count less one.
+ *
+ * Parts are those of the visible text (core/base/feature.h): two varints, the bytes at its
+ * beginning that stand in every passage, and all its bytes; and for each feature that is in another
+ * part than the one before it (before the first: 0) two varints: its distance from the previous
+ * such feature, as above, and its part. */
 
 /* A verdict in the history. The strings are borrowed from the stored form. */
 struct nb_history_record {
@@ -47,6 +52,7 @@ struct nb_history_record {
     uint64_t positions;
     size_t feature_count;
     struct nb_string features; /* stored form */
+    struct nb_string parts;    /* stored form; empty: not kept */
     struct nb_string repeats;  /* stored form of the counts above 1 */
 };
 
@@ -99,7 +105,8 @@ struct nb_remember_note {
     struct nb_string message_id, subject, sender, source;
     struct nb_string verdict; /* the label */
     double probability;
-    uint32_t fields; /* fields of the tokenizer that made the bag */
+    uint32_t fields;     /* fields of the tokenizer that made the bag */
+    bool keeps_passages; /* keep in which part of the text each feature is */
 };
 
 /* Whether the texts of words are kept, by the same rule as for learned documents. A model whose

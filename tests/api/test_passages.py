@@ -146,6 +146,28 @@ def test_after_a_restart_and_elsewhere(api):
         near(there, got, "from a dump", 1e-3)
 
 
+def test_from_the_history(api):
+    """A kept verdict is explained by the passage that decides, and teaches what the document itself would."""
+    for make, wrap, preset in ((as_text, lambda body: {"text": f"Subject: about you\n{body}\n"}, "text"),
+                               (as_mail, lambda body: {"mail": mail_of(random.Random(1), "spam", body)}, "mail")):
+        with Model(api, preset=preset, history=100) as model, Model(api, preset=preset) as other:
+            teach(api, model.path, make)
+            teach(api, other.path, make)
+            document = {**wrap(attacks()[0]), "id": "kept"}
+            said = api.post(model.path + "/classify?remember=1&explain=10000", document).ok().json
+            kept = api.get(model.path + "/history/kept?explain=10000").ok().json["now"]
+            holds(said["passage"].pop("text") in wrap(attacks()[0]).get("text", attacks()[0]), said["passage"])
+            equal({key: kept[key] for key in ("probabilities", "passage", "explanation")},
+                  {key: said[key] for key in ("probabilities", "passage", "explanation")})
+            probes = [wrap(body) for body in attacks()[1:7]]
+            before = [spam(api, model.path, probe) for probe in probes]
+            api.post(model.path + "/documents/kept/label", {"label": "ham"}).ok()
+            api.post(other.path + "/train", {**document, "label": "ham"}).ok()
+            after = [spam(api, model.path, probe) for probe in probes]
+            holds(sum(after) < sum(before) - 0.5, f"the margin rises: {before}, {after}")
+            equal([spam(api, other.path, probe) for probe in probes], after)
+
+
 def test_other_models(api):
     """With three labels, or without the label spam, passages change nothing."""
     for labels in (("a", "b"), ("ham", "spam", "news")):

@@ -204,7 +204,73 @@ START_TEST(the_stored_form)
                          NB_CORRUPT);
     stored.bytes[0] = 2;
     ck_assert_int_eq(nb_history_read(&read, bytes, NULL), NB_CORRUPT);
+    stored.bytes[0] = 9;
+    ck_assert_int_eq(nb_history_read(&read, bytes, NULL), NB_CORRUPT);
     nb_buffer_deinit(&stored);
+}
+END_TEST
+
+/* The parts of the text in which the features are, behind the features. */
+START_TEST(the_stored_form_with_parts)
+{
+    struct nb_history_record record = {.id = str("id"),
+                                       .sender = str("a@b"),
+                                       .verdict = str("spam"),
+                                       .feature_count = 1,
+                                       .features = str("f"),
+                                       .parts = str("\x01\x02\x01\x03"),
+                                       .repeats = str("\x01\x02")};
+    struct nb_buffer stored = {0};
+    struct nb_history_record read;
+    ck_assert_int_eq(nb_history_write(&record, &stored), 0);
+    ck_assert_int_eq(stored.bytes[0], 6);
+    ck_assert_int_eq(nb_history_read(&read, nb_buffer_string(&stored), NULL), 0);
+    ck_assert(nb_string_same(read.features, record.features) &&
+              nb_string_same(read.parts, record.parts) &&
+              nb_string_same(read.repeats, record.repeats));
+    nb_buffer_deinit(&stored);
+}
+END_TEST
+
+static void add_words(struct nb_bag *bag, const struct nb_key *key, const char *letters)
+{
+    for (; *letters != '\0'; letters++)
+        ck_assert_int_eq(nb_bag_add(bag, key, NB_FIELD_BODY, letters, 1), 0);
+}
+
+/* Parts of features are kept, and those that lead behind the features, backwards, or to a part that
+ * does not exist are found. */
+START_TEST(damaged_parts_are_found)
+{
+    static const struct nb_string damaged[] = {{"\1", 1},           {"\1\2\0\1", 4},
+                                               {"\1\2\5\1", 4},     {"\1\2\1", 3},
+                                               {"\1\2\1\1\4\1", 6}, {"\1\2\1\xE0\2", 5}};
+    struct nb_key key;
+    struct nb_features_coder *coder = nb_features_coder_new();
+    struct nb_bag bag;
+    struct nb_buffer features = {0};
+    nb_bag_init(&bag);
+    nb_key_generate(&key);
+    add_words(&bag, &key, "abcd");
+    uint64_t ids[] = {bag.features[0].id, bag.features[1].id, bag.features[2].id,
+                      bag.features[3].id};
+    ck_assert_int_eq(nb_features_encode(coder, ids, bag.texts, 4, &features), 0);
+    struct nb_history_record record = {.feature_count = 4,
+                                       .positions = 4,
+                                       .features = nb_buffer_string(&features),
+                                       .parts = {"\x0A\x14\2\xDF\2\2\0", 7}};
+    ck_assert_int_eq(nb_remember_bag(&record, &key, coder, &bag, NULL), 0);
+    ck_assert(bag.passage_lead == 10 && bag.visible_length == 20);
+    static const uint32_t parts[] = {0, 351, 351, 0};
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(bag.features[i].passage, parts[i]);
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        record.parts = damaged[i];
+        ck_assert_msg(nb_remember_bag(&record, &key, coder, &bag, NULL) == NB_CORRUPT, "%zu", i);
+    }
+    nb_bag_deinit(&bag);
+    nb_buffer_deinit(&features);
+    nb_features_coder_free(&coder);
 }
 END_TEST
 
@@ -373,6 +439,8 @@ int main(void)
     suite_add_tcase(suite, tables);
     TCase *records = tcase_create("records");
     tcase_add_test(records, the_stored_form);
+    tcase_add_test(records, the_stored_form_with_parts);
+    tcase_add_test(records, damaged_parts_are_found);
     tcase_add_test(records, damaged_repeats_are_found);
     suite_add_tcase(suite, records);
     TCase *times = tcase_create("times");
