@@ -235,6 +235,7 @@ int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdic
                                     .source = about->source,
                                     .verdict = nb_string_of(verdict->labels[verdict->best]),
                                     .probability = verdict->probabilities[verdict->best],
+                                    .known = verdict->of_labels,
                                     .fields = p->seen_by.fields,
                                     .keeps_passages = keeps_passages(p->chain.published[0])};
     *kept = have_coder(p) == 0 && nb_remember_note(engine, p->live, &note, &p->bag, p->coder) == 0;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -92,6 +93,7 @@ static int write_record(const struct nb_remember_note *note, const struct nb_bag
                                        .source = note->source,
                                        .verdict = note->verdict,
                                        .probability = note->probability,
+                                       .known = note->known,
                                        .time = nb_clock_now(),
                                        .truncated = bag->truncated,
                                        .fields = note->fields,
@@ -558,7 +560,7 @@ enum { MODEL_BYTES = 4, CLEARED = 1000 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-enum { TRUNCATED = 1, HAS_SENDER = 2, HAS_PARTS = 4 }; /* flags */
+enum { TRUNCATED = 1, HAS_SENDER = 2, HAS_PARTS = 4, HAS_KNOWN = 8 }; /* flags */
 
 int nb_history_write(const struct nb_history_record *record, struct nb_buffer *out)
 {
@@ -568,6 +570,8 @@ int nb_history_write(const struct nb_history_record *record, struct nb_buffer *o
         flags |= HAS_SENDER;
     if (record->parts.length > 0)
         flags |= HAS_PARTS;
+    if (!isnan(record->known))
+        flags |= HAS_KNOWN;
     nb_pack_u8(&p, flags);
     nb_pack_u64(&p, (uint64_t)record->time);
     nb_pack_string(&p, record->id);
@@ -578,6 +582,8 @@ int nb_history_write(const struct nb_history_record *record, struct nb_buffer *o
     nb_pack_string(&p, record->source);
     nb_pack_string(&p, record->verdict);
     nb_pack_double(&p, record->probability);
+    if (!isnan(record->known))
+        nb_pack_double(&p, record->known);
     nb_pack_varint(&p, record->fields);
     nb_pack_varint(&p, record->positions);
     nb_pack_varint(&p, record->feature_count);
@@ -603,6 +609,9 @@ int nb_history_read(struct nb_history_record *record, struct nb_string stored,
     record->source = nb_unpack_string(&u);
     record->verdict = nb_unpack_string(&u);
     record->probability = nb_unpack_double(&u);
+    record->known = NAN;
+    if ((flags & HAS_KNOWN) != 0)
+        record->known = nb_unpack_double(&u);
     record->fields = (uint32_t)nb_unpack_bounded(&u, UINT32_MAX);
     record->positions = nb_unpack_varint(&u);
     record->feature_count = (size_t)nb_unpack_bounded(&u, UINT32_MAX);
@@ -610,8 +619,8 @@ int nb_history_read(struct nb_history_record *record, struct nb_string stored,
     if ((flags & HAS_PARTS) != 0)
         record->parts = nb_unpack_string(&u);
     record->repeats = (struct nb_string){(const char *)u.at, (size_t)(u.end - u.at)};
-    if (!u.failed && flags <= TRUNCATED + HAS_SENDER + HAS_PARTS && record->id.length > 0 &&
-        record->verdict.length > 0)
+    if (!u.failed && flags <= TRUNCATED + HAS_SENDER + HAS_PARTS + HAS_KNOWN &&
+        record->id.length > 0 && record->verdict.length > 0)
         return 0;
     return nb_error_set(error, NB_CORRUPT, "a verdict in the history does not read back");
 }

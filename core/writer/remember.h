@@ -25,12 +25,12 @@
  * thread that holds a view.
  *
  * Stored form: a byte, 1 if the document was truncated, plus 2 if there is a From, plus 4 if there
- * are parts; the time in milliseconds since 1970 (8 bytes); id, Message-ID, Subject, From if there
- * is one, source and verdict (strings); the probability (a double); the tokenizer's fields, the
- * positions and the number of features (varints); the features (a string,
- * core/ledger/features_coding.h); the parts (a string), if there are some; and for each feature
- * that occurs more than once two varints: its distance from the previous such feature (the first
- * one's: its place, counted from 1), and its count less one.
+ * are parts, plus 8 if there is a `known`; the time in milliseconds since 1970 (8 bytes); id,
+ * Message-ID, Subject, From if there is one, source and verdict (strings); the probability, and
+ * `known` if there is one (doubles); the tokenizer's fields, the positions and the number of
+ * features (varints); the features (a string, core/ledger/features_coding.h); the parts (a string),
+ * if there are some; and for each feature that occurs more than once two varints: its distance from
+ * the previous such feature (the first one's: its place, counted from 1), and its count less one.
  *
  * Parts are those of the visible text (core/base/feature.h): two varints, the bytes at its
  * beginning that stand in every passage, and all its bytes; and for each feature that is in another
@@ -46,6 +46,7 @@ struct nb_history_record {
     struct nb_string source;     /* the client that asked for the verdict */
     struct nb_string verdict;    /* the winning label, ... */
     double probability;          /* ... and its probability */
+    double known; /* the probability that the document is of any of the labels; NaN: not told */
     int64_t time;
     bool truncated;
     uint32_t fields; /* fields of the tokenizer that made the features */
@@ -105,6 +106,7 @@ struct nb_remember_note {
     struct nb_string message_id, subject, sender, source;
     struct nb_string verdict; /* the label */
     double probability;
+    double known;        /* as in a record */
     uint32_t fields;     /* fields of the tokenizer that made the bag */
     bool keeps_passages; /* keep in which part of the text each feature is */
 };

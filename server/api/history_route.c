@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "config/config.h"
 #include "core/jobs/history/history_listing.h"
+#include "server/api/decision.h"
 #include "server/api/results.h"
 #include "server/base/emit.h"
 #include "server/base/json_values.h"
@@ -30,6 +32,8 @@ static void emit_row(struct nb_emitter *e, const struct nb_history_row *row)
     nb_emit_member_time(e, "time", row->time);
     nb_emit_member_string(e, "verdict", row->verdict);
     nb_emit_member_short_double(e, "probability", row->probability);
+    if (!isnan(row->known))
+        nb_emit_member_short_double(e, "known", row->known);
     nb_emit_member_string(e, "source", row->source);
     emit_optional(e, "message_id", row->message_id);
     emit_optional(e, "subject", row->subject);
@@ -260,16 +264,23 @@ int nb_route_history(struct nb_request *request, struct nb_error *error)
 
 /* ---- one verdict ----------------------------------------------------------------------------- */
 
+/* The verdict has the decision that the model's setting `min_known` wants, as one of classify. */
 static int write_found(struct nb_request *request, const struct nb_history_found *found,
                        const struct nb_verdict *verdict, size_t top, struct nb_error *error)
 {
+    static const struct nb_decision_rule by_setting = {.is_asked = false};
+    bool is_wanted = nb_decision_is_wanted(&by_setting, verdict);
+    struct nb_decision_made made;
     struct nb_results results;
     int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
+    if (rc == 0 && is_wanted)
+        rc = nb_decision_make(&by_setting, verdict, &made, error);
+    const struct nb_json_decision decision = {is_wanted ? made.label : NULL, made.reason};
     results.top = top;
     if (rc == 0 && json_history_open(&request->reply.body, &found->row) != 0)
         rc = nb_error_no_memory(error);
     if (rc == 0)
-        rc = nb_results_verdict(&results, verdict, NULL, error);
+        rc = nb_results_verdict(&results, verdict, is_wanted ? &decision : NULL, error);
     if (rc == 0 && nb_buffer_puts(&request->reply.body, "}") != 0)
         rc = nb_error_no_memory(error);
     return rc != 0 ? rc : nb_reply_json(request, 200);

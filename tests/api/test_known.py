@@ -73,6 +73,24 @@ def test_setting_min_known(api):
     refused(api.put(M, {"preset": "text", "min_known": 2}), 422, "min_known")
 
 
+def test_history_keeps_known(api):
+    M = "/v1/models/" + api.name()
+    filled(api, M, {"min_known": 1, "history": 100})
+    said = api.post(M + "/classify?remember=1", {"id": "far", "text": FOREIGN[0]}).ok().json
+    row = api.get(M + "/history").ok().json["history"][0]
+    equal((row["id"], row["known"]), ("far", said["known"]))
+    found = api.get(M + "/history/far").ok().json
+    equal((found["known"], found["now"]["decision"]), (said["known"], "none"))
+    equal(found["now"]["decision_reason"], said["decision_reason"])
+    api.put(M, {"preset": "text", "min_known": 0, "history": 100}).ok()
+    holds("decision" not in api.get(M + "/history/far").ok().json["now"], "no bound, no decision")
+    few = "/v1/models/" + api.name()
+    api.put(few, {"preset": "text", "history": 100}).ok(201)
+    api.post(few + "/train", {"text": "cheap pills", "label": "spam"}).ok()
+    api.post(few + "/classify?remember=1", {"id": "one", "text": FOREIGN[0]}).ok()
+    holds("known" not in api.get(few + "/history").ok().json["history"][0], "a model that cannot say it")
+
+
 def test_few_documents_say_nothing(api):
     M = "/v1/models/" + api.name()
     api.put(M, {"preset": "text"}).ok(201)

@@ -138,6 +138,51 @@ export async function filters_are_in_the_address(api) {
   await tab.sees(".notice", "No kept verdict matches.");
 }
 
+// A verdict below the setting min_known is "none of these", with the probability to be of any label.
+export async function none_of_these_is_shown(api) {
+  const daemon = await kept(api);
+  await daemon.call("POST", "v1/models/sample/classify?remember=1&id=far", "penguins swim under ice xylophone zebra quartz", {"Content-Type": "text/plain"});
+  await keeps(daemon, 5);
+  const {settings} = await daemon.call("GET", "v1/models/sample");
+  const known = Object.fromEntries((await daemon.call("GET", "v1/models/sample/history")).history.map((row) => [row.id, row.known]));
+  const own = Math.max(...Object.values(known));
+  holds(own > known.far, `known: ${JSON.stringify(known)}`);
+  await daemon.call("PUT", "v1/models/sample", {...settings, min_known: (own + known.far) / 2});
+  const tab = await api.tab(daemon);
+  await tab.go("history/sample");
+  await tab.sees("tbody th", "far");
+  const share = `${(100 * known.far).toFixed(1)} %`;
+  const shown = await tab.page.$$eval("tbody tr:not(.below)", (all) => Object.fromEntries(all.map((row) => [row.cells[1].textContent, row.querySelector(".badges").textContent])));
+  equal(shown.far, `none of these ${share}`, "the row");
+  equal(Object.values(shown).filter((text) => /^(ham|spam) /.test(text)).length, Object.values(known).filter((one) => one >= (own + known.far) / 2).length, `others: ${JSON.stringify(shown)}`);
+  await tab.click('button[aria-label="Why: far"]');
+  await tab.sees("tr.below .verdict", "None of these");
+  await tab.sees("tr.below p", `was none of these; that it is of any of the labels: ${share}`);
+  await tab.page.setViewport(PHONE);
+  const [edge, ...ends] = await tab.page.$$eval(".scroll, tbody button, .unfolded, .unfolded .panel", (all) => all.map((one) => one.getBoundingClientRect().right));
+  holds(ends.length >= 15 && Math.max(...ends) <= edge, `on a phone answers and reasons end at ${ends}, and what is in sight at ${edge}`);
+  await tab.sees("tr.below .notice", "the model's setting min_known");
+  await tab.looksRight("history-none-of-these");
+}
+
+// A document may get several labels one day: the badges of a row have a place for them.
+export async function a_row_has_room_for_several_labels(api) {
+  const daemon = await kept(api);
+  for (const device of [undefined, PHONE]) {
+    const tab = await api.tab(daemon, device ? {device} : {});
+    await tab.go("history/sample");
+    await tab.sees("tbody th", "text-1");
+    const [before, after, tops, width] = await tab.page.evaluate(async () => {
+      const {badge} = await import("/console/verdict.js");
+      const place = document.querySelector(".badges"), row = place.closest("tr"), before = row.getBoundingClientRect().height;
+      place.append(badge(["ham", "spam"], {label: "ham", probability: 0.75}), badge(["ham", "spam"], {label: "spam", probability: 0.5}));
+      return [before, row.getBoundingClientRect().height, [...place.children].map((one) => one.getBoundingClientRect().top), document.documentElement.scrollWidth];
+    });
+    equal([after, new Set(tops).size, tops.length], [before, 1, 3], "one row of badges, of the same height");
+    holds(width <= (device?.width ?? 1280), `the page is ${width} pixels wide`);
+  }
+}
+
 export async function pages_follow_each_other(api) {
   const daemon = await kept(api);
   const documents = Array.from({length: 60}, (_, i) => ({id: `more-${i}`, text: `text number ${i}`}));

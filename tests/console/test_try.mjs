@@ -219,6 +219,31 @@ export async function a_text_without_a_known_word_gives_no_evidence(api) {
   await tab.sees(".notice.warn", "The model knows nothing of it.");
 }
 
+// The decision none is "none of these", and says how probable it is that the text is of any label.
+export async function none_of_these_is_shown(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("sample");
+  const {settings} = await daemon.call("GET", "v1/models/sample");
+  await daemon.call("PUT", "v1/models/sample", {...settings, min_known: 1});
+  const text = "the penguins swim under the ice with xylophone and quartz";
+  const verdict = await daemon.call("POST", "v1/models/sample/classify", text, {"Content-Type": "text/plain"});
+  equal(verdict.decision, "none", "the decision");
+  const tab = await api.tab(daemon);
+  await tab.go("try/sample");
+  await tab.write("textarea", text);
+  await tab.press("Classify");
+  await tab.sees(".verdict", "None of these");
+  equal(await tab.text(".verdict"), "None of these", "no label beside it");
+  await tab.sees(".notice", "below 1, the model's setting min_known");
+  const known = parseFloat(/of any of the labels: ([0-9.]+) %/.exec(await tab.text(".result"))[1]);
+  holds(Math.abs(known - 100 * verdict.known) < 0.06, `${known} shown, ${verdict.known} is`);
+  const before = await tab.page.$$eval(".teach button", (all) => all.map((one) => one.textContent));
+  holds(before.includes("ham") && before.includes("spam"), `it can be taught: ${before}`);
+  await tab.looksRight("try-none-of-these");
+  await tab.press("ham");
+  await tab.sees(".notice.good", "Before: none of these; that it is of any of the labels:");
+}
+
 export async function a_model_that_is_not_there_is_not_replaced(api) {
   const daemon = await api.daemon();
   await daemon.trainSample("sample");

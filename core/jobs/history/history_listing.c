@@ -98,6 +98,7 @@ static void fill_row(const struct nb_history_record *record, struct nb_history_r
                                    .time = record->time,
                                    .verdict = record->verdict,
                                    .probability = record->probability,
+                                   .known = record->known,
                                    .tokens = record->positions};
 }
 

@@ -65,6 +65,7 @@ struct nb_history_row {
     int64_t time; /* milliseconds since 1970 */
     struct nb_string verdict;
     double probability;
+    double known; /* the probability that the document is of any of the labels; NaN: not told */
     uint64_t tokens;
     bool is_stored;         /* the document is learned, or stored without a label */
     struct nb_string label; /* the document's label now; length 0: none */

@@ -4,10 +4,10 @@
 import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
 import {failure, field, folded, h, put, say} from "./dom.js";
-import {brief, count, moment, percent, plural} from "./format.js";
-import {choose, labelList, labelsOf, toneOf} from "./models.js";
+import {count, moment, plural} from "./format.js";
+import {choose, labelList, labelsOf} from "./models.js";
 import {filters as ofAddress, keepFilters} from "./router.js";
-import {change, kinds, strongest, summary} from "./verdict.js";
+import {badges, change, headline, kinds, strongest, summary} from "./verdict.js";
 
 const PAGE = 50, SORTED = 1000, EXPLAIN = 10000, BUTTONS_MOST = 3, CHOICES_MOST = 30, KEPT = 10000;
 const COLUMNS = ["", "Document", "Verdict", "Label", "Reasons", "Time", "Source"];
@@ -48,10 +48,16 @@ class Row {
     // What is read and pressed most comes first: on a phone the rest is out of sight.
     this.why = h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, "aria-expanded": "false", onclick: () => this.open()}, "Why");
     this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("td", {class: "box"}, this.box), h("th", {scope: "row", title: row.from ? `${this.title}, from ${row.from}` : this.title}, this.title),
-      h("td", null, h("span", {class: `badge ${toneOf(list.labels, row.verdict)}`, title: percent(row.probability)}, h("bdi", null, row.verdict), " ", brief(row.probability))), this.labels,
+      h("td", null, badges(list.labels, this.verdict())), this.labels,
       h("td", null, this.why),
       h("td", {title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", null, row.source));
     this.drawLabels();
+  }
+
+  // The verdict that was kept, with the decision "none" where the model's setting min_known makes it.
+  verdict() {
+    const {row, list} = this;
+    return {label: row.verdict, probability: row.probability, known: row.known, decision: row.known < list.info.settings.min_known ? "none" : undefined};
   }
 
   drawLabels() {
@@ -90,7 +96,7 @@ class Row {
   }
 
   tell(...children) {
-    put(this.told, children);
+    put(this.told, h("div", {class: "unfolded"}, children));
     this.below.hidden = false;
   }
 
@@ -142,7 +148,7 @@ class Row {
     try {
       const {now} = await get(of(list.info.name, ["history", row.id], {explain: EXPLAIN}));
       const fields = Object.keys(list.info.settings.fields);
-      this.tell(h("h2", null, `Why: ${this.title}`), row.from ? h("p", null, "From: ", h("bdi", null, row.from)) : null, h("p", null, `The verdict of ${new Date(row.time).toLocaleString()} was ${row.verdict}, ${percent(row.probability)}. With what the model knows now:`),
+      this.tell(h("h2", null, `Why: ${this.title}`), row.from ? h("p", null, "From: ", h("bdi", null, row.from)) : null, h("p", null, `The verdict of ${new Date(row.time).toLocaleString()} was ${headline(this.verdict())}. With what the model knows now:`),
         h("div", {class: "columns"}, h("section", {class: "panel"}, summary(now)), h("section", {class: "panel"}, kinds(now, fields), change(now))), strongest(now, fields));
     } catch (error) {
       this.tell(failure(error));

@@ -3,8 +3,9 @@
 
 import {get, json, model as of} from "./api.js";
 import {failure, h, put, say} from "./dom.js";
-import {brief, count, moment, percent, plural} from "./format.js";
-import {choose, labelsOf, toneOf} from "./models.js";
+import {count, moment, plural} from "./format.js";
+import {choose, labelsOf} from "./models.js";
+import {badge} from "./verdict.js";
 
 const PAGE = 100, SOURCES_SHOWN = 10;
 const COLUMNS = ["Document", "Label", "Suggested", "", "Words", "Time", "Source"];
@@ -16,19 +17,15 @@ class Row {
     this.answers = h("td", {class: "answers"});
     this.label = h("td");
     this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("th", {scope: "row", title: row.id}, row.id), this.label,
-      h("td", null, this.badge(row.suggested, row.probability)), this.answers, h("td", {class: "number"}, count(row.tokens)),
+      h("td", null, badge(list.labels, {label: row.suggested, probability: row.probability})), this.answers, h("td", {class: "number"}, count(row.tokens)),
       h("td", {title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", null, row.source));
     this.draw();
-  }
-
-  badge(label, probability, isAside = false) {
-    return h("span", {class: `badge ${toneOf(this.list.labels, label)}`, title: percent(probability)}, h("bdi", null, label), h("span", {class: isAside ? "aside" : null}, " ", brief(probability)));
   }
 
   draw() {
     const {row} = this;
     const button = (text, label) => h("button", {type: "button", class: "quiet", "aria-label": `${text}: ${row.id}`, onclick: () => this.give(label)}, text);
-    put(this.label, this.given === undefined ? this.badge(row.label, row.label_probability, true) : h("strong", {class: "badge plain"}, this.given));
+    put(this.label, this.given === undefined ? badge(this.list.labels, {label: row.label, probability: row.label_probability}, true) : h("strong", {class: "badge plain"}, this.given));
     put(this.answers, h("span", {class: "buttons"}, this.given === undefined ? [button("Keep", row.label), button("Correct", row.suggested)] : this.given === row.label ? "kept" : ["corrected ", button("Undo", row.label)]));
   }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a verdict with its reasons.
+// Shows a verdict, as badges and with its reasons.
 
 import {balance, shares} from "./bars.js";
 import {h, put, table} from "./dom.js";
 import {byKind, kindOf, sum, turning} from "./evidence.js";
-import {count, evidence, percent, plural} from "./format.js";
+import {brief, count, evidence, number, percent, plural} from "./format.js";
+import {toneOf} from "./models.js";
 import {coloured, fold} from "./words.js";
 
 const LABELS_MOST = 10, ROWS_MOST = 40, NAMED_MOST = 6, LETTERS_MOST = 50000;
@@ -15,10 +16,34 @@ function ranked(verdict) {
 
 const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdict.label)?.[0];
 
+// What a verdict gives a document, [{label, probability}]: one label, or none of them. Documents with several labels have
+// their place here: all that shows a verdict, in a line, as badges or as a headline, shows each of this list.
+const givenBy = (verdict) => (verdict.decision === "none" ? [] : [{label: verdict.label, probability: verdict.probability}]);
+
+// The badge of a label, with its colour among `labels`, those of the model.
+export function badge(labels, {label, probability}, isAside = false) {
+  return h("span", {class: `badge ${toneOf(labels, label)}`, title: percent(probability)}, h("bdi", null, label), h("span", {class: isAside ? "aside" : null}, " ", brief(probability)));
+}
+
+// A badge for each label that a verdict gives, side by side; if it gives none the badge "none of these", with the
+// probability that the document is of any of the labels.
+export function badges(labels, verdict) {
+  const given = givenBy(verdict), {known} = verdict;
+  return h("span", {class: "badges"}, given.length > 0 ? given.map((one) => badge(labels, one))
+    : h("span", {class: "badge plain", title: `That it is of any of the labels: ${percent(known)}`}, "none", h("span", {class: "aside"}, ` of these ${brief(known)}`)));
+}
+
 // The verdict in one line, for the eye and for a screen reader.
 export function headline(verdict) {
-  return verdict.evidence === "none" ? "no evidence"
-    : verdict.decision === "none" ? "none of the labels" : `${verdict.label}, ${percent(verdict.probability)}`;
+  const given = givenBy(verdict).map(({label, probability}) => `${label}, ${percent(probability)}`).join("; ");
+  return verdict.evidence === "none" ? "no evidence" : given || `none of these; that it is of any of the labels: ${percent(verdict.known)}`;
+}
+
+// The same, large.
+function title(verdict) {
+  const given = givenBy(verdict).map(({label, probability}, i) => [i > 0 ? " " : null, h("strong", {dir: "auto"}, label), " ", h("span", null, percent(probability))]);
+  if (verdict.evidence === "none") return h("p", {class: "verdict"}, h("strong", null, "No evidence"));
+  return h("p", {class: "verdict"}, given.length > 0 ? given : h("strong", null, "None of these"));
 }
 
 // The paragraph that decides, if all of the text would say something else.
@@ -34,9 +59,8 @@ export function summary(verdict) {
   const rows = ranked(verdict).slice(0, LABELS_MOST).map(([label, p]) => [label, p, percent(p)]);
   const {total, known} = verdict.tokens;
   return [
-    verdict.evidence === "none" ? h("p", {class: "verdict"}, h("strong", null, "No evidence"))
-      : verdict.decision === "none" ? h("p", {class: "verdict"}, h("strong", null, "None of these"))
-      : h("p", {class: "verdict"}, h("strong", {dir: "auto"}, verdict.label), " ", h("span", null, percent(verdict.probability))),
+    title(verdict),
+    verdict.decision === "none" ? h("p", {class: "notice"}, `Decision: none, for ${verdict.decision_reason.replace(/\d*\.\d{4,}/g, (long) => number(Number(long)))}.`) : null,
     verdict.evidence === "none" ? h("p", {class: "notice warn"}, "The model knows nothing of it. The probabilities below are those of any document.") : null,
     verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
     verdict.calibrated === false ? h("p", {class: "notice"}, "The model's weights are being fitted; the probability is provisional.") : null,

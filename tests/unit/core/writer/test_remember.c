@@ -4,6 +4,7 @@
  * limits are dropped; and the stored form of a record.
  */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -178,6 +179,7 @@ START_TEST(the_stored_form)
                                              .source = str("rspamd"),
                                              .verdict = str("spam"),
                                              .probability = 0.75,
+                                             .known = 0.25,
                                              .time = INT64_C(1700000000000),
                                              .truncated = true,
                                              .fields = 5,
@@ -199,13 +201,28 @@ START_TEST(the_stored_form)
     ck_assert(read.truncated && read.fields == 5 && read.positions == 9 &&
               read.feature_count == 2 && read.time == record.time);
     ck_assert_double_eq_tol(read.probability, 0.75, 1e-12);
+    ck_assert_double_eq_tol(read.known, 0.25, 1e-12);
     for (size_t length = 0; length < stored.length - record.repeats.length; length++)
         ck_assert_int_eq(nb_history_read(&read, (struct nb_string){stored.bytes, length}, NULL),
                          NB_CORRUPT);
     stored.bytes[0] = 2;
     ck_assert_int_eq(nb_history_read(&read, bytes, NULL), NB_CORRUPT);
-    stored.bytes[0] = 9;
+    stored.bytes[0] = 17;
     ck_assert_int_eq(nb_history_read(&read, bytes, NULL), NB_CORRUPT);
+    nb_buffer_deinit(&stored);
+}
+END_TEST
+
+START_TEST(without_known)
+{
+    const struct nb_history_record record = {
+        .id = str("id"), .verdict = str("spam"), .probability = 0.75, .known = NAN};
+    struct nb_buffer stored = {0};
+    struct nb_history_record read;
+    ck_assert_int_eq(nb_history_write(&record, &stored), 0);
+    ck_assert_int_eq(nb_history_read(&read, nb_buffer_string(&stored), NULL), 0);
+    ck_assert(isnan(read.known));
+    ck_assert_double_eq_tol(read.probability, 0.75, 1e-12);
     nb_buffer_deinit(&stored);
 }
 END_TEST
@@ -216,6 +233,7 @@ START_TEST(the_stored_form_with_parts)
     struct nb_history_record record = {.id = str("id"),
                                        .sender = str("a@b"),
                                        .verdict = str("spam"),
+                                       .known = NAN,
                                        .feature_count = 1,
                                        .features = str("f"),
                                        .parts = str("\x01\x02\x01\x03"),
@@ -441,6 +459,7 @@ int main(void)
     tcase_add_test(records, the_stored_form);
     tcase_add_test(records, the_stored_form_with_parts);
     tcase_add_test(records, damaged_parts_are_found);
+    tcase_add_test(records, without_known);
     tcase_add_test(records, damaged_repeats_are_found);
     suite_add_tcase(suite, records);
     TCase *times = tcase_create("times");
