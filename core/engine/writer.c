@@ -142,7 +142,6 @@ static int run_relayed(struct nb_engine *engine, struct nb_job *job)
 {
     if (job->relayed == NULL)
         return job->task(engine, job->argument, job->error);
-    nb_stream_states_mark(engine);
     int code = nb_stream_states_stage(engine, NULL, job->relayed, job->error);
     if (code != 0)
         return code;
@@ -371,9 +370,8 @@ void nb_engine_collect_number(uint64_t *number)
 
 bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last)
 {
-    unsigned stream;
-    uint64_t position = nb_relay_position(engine, number, &stream);
+    unsigned stream = (unsigned)(number % engine->settings.streams);
     uint64_t applied = atomic_load(&engine->stream_states.places[stream].applied);
     *last = nb_relay_number(engine, stream, applied);
-    return applied >= position;
+    return *last >= number;
 }

@@ -33,8 +33,7 @@ enum nb_relayed_change_kind {
     NB_RELAYED_CHANGE_COMPARE,      /* changes nothing: nodes compare what they have learned */
     NB_RELAYED_CHANGE_PUT_NAMED,    /* stores `settings`, of the kind `from`, as `model` */
     NB_RELAYED_CHANGE_DELETE_NAMED, /* deletes the value of the kind `from` named `model` */
-    NB_RELAYED_CHANGE_DROP,         /* drops quarantined changes: nb_quarantine_drop_list */
-    NB_RELAYED_CHANGE_CLEAR,        /* drops the first of them: nb_quarantine_clear_some */
+    NB_RELAYED_CHANGE_DROP,         /* drops quarantined changes: nb_quarantine_drop_listed */
     NB_RELAYED_CHANGE_PART,         /* keeps `settings`, part `last` of the import `from` */
     NB_RELAYED_CHANGE_IMPORT, /* imports the `last` parts of `from`, or copies the model `to` */
     NB_RELAYED_CHANGES
@@ -98,15 +97,12 @@ struct nb_relay {
                     const struct nb_relayed_change *relayed_change);
 };
 
-/* Streams of several nodes, over which their models are spread by their names. */
 enum { NB_STREAMS_MOST = 64 };
 /* Returns the stream, of `streams`, for changes of the model with this name, as on all nodes. */
 unsigned nb_relay_stream(struct nb_string name, unsigned streams);
 
-/* Convert a position in a stream to the number that clients get, and back. The number includes the
- * stream; with one stream it equals the position. */
+/* Converts a position in a stream to the number that clients get, which includes the stream. */
 uint64_t nb_relay_number(const struct nb_engine *engine, unsigned stream, uint64_t position);
-uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsigned *stream);
 
 /* Whether the calling thread has to publish changes instead of making them. */
 bool nb_relay_is_wanted(const struct nb_engine *engine);
@@ -150,10 +146,10 @@ struct nb_point {
 struct nb_stream_place {
     uint64_t made;          /* when the stream was made (detects a new one); 0: none is followed */
     struct nb_point staged; /* what the next transaction writes, with the message's checksum */
-    struct nb_point marked; /* as `staged`, at nb_stream_states_mark */
+    struct nb_point stored; /* what the store has */
     bool is_due;            /* must be written, although the position is in the store */
     atomic_bool caught_up;  /* the store once had all changes of the stream */
-    atomic_uint_fast64_t applied; /* the position in the store, for any thread */
+    atomic_uint_fast64_t applied; /* the position of `stored`, for any thread */
 };
 
 struct nb_stream_states {
@@ -177,8 +173,7 @@ int nb_stream_states_copy(const struct nb_view *from, struct nb_view *to, struct
 /* Whether the node once had all changes of each stream whose bit is set. Any thread. */
 bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t streams);
 
-/* Save the staged states before work that may fail, and restore them when it has failed. */
-void nb_stream_states_mark(struct nb_engine *engine);
+/* Sets the staged states to the stored ones, after work that has failed. */
 void nb_stream_states_return(struct nb_engine *engine);
 
 /* Stages the position of a change that begins, and writes its message to the trace. `view` is NULL

@@ -56,12 +56,6 @@ uint64_t nb_relay_number(const struct nb_engine *engine, unsigned stream, uint64
     return position * engine->settings.streams + stream;
 }
 
-uint64_t nb_relay_position(const struct nb_engine *engine, uint64_t number, unsigned *stream)
-{
-    *stream = (unsigned)(number % engine->settings.streams);
-    return number / engine->settings.streams;
-}
-
 bool nb_relay_is_wanted(const struct nb_engine *engine)
 {
     return engine->settings.shared && applied == NULL;
@@ -229,10 +223,9 @@ static int trace(const struct nb_view *view, const struct nb_relayed *here, stru
 {
     uint64_t position = here->one.position;
     int rc = nb_message_put(view, NB_KEPT_TRACE, here->stream, &here->one, error);
-    return rc != 0 || position <= NB_TRACE_MOST
-               ? rc
-               : nb_message_delete(view, NB_KEPT_TRACE, here->stream, position - NB_TRACE_MOST,
-                                   error);
+    if (rc == 0 && position > NB_TRACE_MOST)
+        rc = nb_message_delete(view, NB_KEPT_TRACE, here->stream, position - NB_TRACE_MOST, error);
+    return rc;
 }
 
 /* ---- in the store ---------------------------------------------------------------------------- */
@@ -243,15 +236,13 @@ static int read_place(struct nb_stream_states *s, struct nb_stream_place *p, str
 {
     struct nb_unpacker u = nb_unpacker_of(value.bytes, value.length);
     uint8_t format = nb_unpack_u8(&u);
-    if (format > FORMAT)
-        return nb_error_set(error, NB_VERSION,
-                            "the store's place among several nodes is of a newer bayesd");
     s->streams = (unsigned)nb_unpack_bounded(&u, NB_STREAMS_MOST);
     p->made = nb_unpack_u64(&u);
     p->staged.position = nb_unpack_varint(&u);
     p->staged.sum = nb_unpack_u64(&u);
     atomic_store(&p->caught_up, nb_unpack_u8(&u) != 0);
-    atomic_store(&p->applied, p->staged.position);
+    p->stored = p->staged;
+    atomic_store(&p->applied, p->stored.position);
     return nb_unpacker_done(&u) && format == FORMAT && s->streams > 0
                ? 0
                : nb_error_set(error, NB_CORRUPT,
@@ -285,7 +276,7 @@ static int write_place(struct nb_stream_states *s, unsigned which, const struct 
     struct nb_packer w = {.out = &stored};
     char key[MESSAGE_KEY];
     if (applied != NULL && applied->stream == which &&
-        applied->one.position > atomic_load(&p->applied)) { /* a task's first transaction */
+        applied->one.position > p->stored.position) { /* a task's first transaction */
         int rc = trace(view, applied, error);
         if (rc != 0)
             return rc;
@@ -301,7 +292,7 @@ static int write_place(struct nb_stream_states *s, unsigned which, const struct 
 
 static bool is_due(const struct nb_stream_place *p)
 {
-    return p->staged.position != atomic_load(&p->applied) || p->is_due;
+    return p->staged.position != p->stored.position || p->is_due;
 }
 
 int nb_stream_states_write(struct nb_engine *engine, const struct nb_view *view,
@@ -339,7 +330,8 @@ void nb_stream_states_note(struct nb_engine *engine)
         if (!is_due(p))
             continue;
         p->is_due = false;
-        atomic_store(&p->applied, p->staged.position);
+        p->stored = p->staged;
+        atomic_store(&p->applied, p->stored.position);
     }
 }
 
@@ -353,16 +345,10 @@ bool nb_stream_states_has_caught_up(const struct nb_engine *engine, uint64_t str
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-void nb_stream_states_mark(struct nb_engine *engine)
-{
-    for (unsigned i = 0; i < engine->stream_states.streams; i++)
-        engine->stream_states.places[i].marked = engine->stream_states.places[i].staged;
-}
-
 void nb_stream_states_return(struct nb_engine *engine)
 {
     for (unsigned i = 0; i < engine->stream_states.streams; i++)
-        engine->stream_states.places[i].staged = engine->stream_states.places[i].marked;
+        engine->stream_states.places[i].staged = engine->stream_states.places[i].stored;
 }
 
 int nb_stream_states_stage(struct nb_engine *engine, const struct nb_view *view,

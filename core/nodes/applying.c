@@ -211,8 +211,6 @@ static int run(struct nb_engine *engine, const struct nb_relayed_change *e,
         return change_named(engine, e, &done->created, error);
     case NB_RELAYED_CHANGE_DROP:
         return nb_quarantine_drop_listed(engine, e->model, e->settings, &done->dropped, error);
-    case NB_RELAYED_CHANGE_CLEAR:
-        return nb_quarantine_clear_some(engine, e->model, &done->dropped, error);
     case NB_RELAYED_CHANGE_PART:
         return nb_import_parts_write(engine, *e, error);
     case NB_RELAYED_CHANGE_IMPORT:
@@ -360,17 +358,12 @@ void nb_replica_note_end(struct nb_replica *r, uint64_t began)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-struct joining {
-    unsigned stream;
-    uint64_t made;
-};
-
 /* Joins the stream on the writer's thread, because all streams share the state. */
 static int join_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
-    const struct joining *j = argument;
+    const struct nb_replica *r = argument;
     struct nb_stream_states *s = &engine->stream_states;
-    struct nb_stream_place *p = &s->places[j->stream];
+    struct nb_stream_place *p = r->place;
     if (!s->is_known && engine->serials.entry > 1) /* entry 1 only describes the store */
         return nb_error_set(error, NB_CONFLICT,
                             "the store has changes that no other node has: a node joins with an "
@@ -380,22 +373,22 @@ static int join_task(struct nb_engine *engine, void *argument, struct nb_error *
                             "the store belongs to %u streams, and [nodes] streams is %u: their "
                             "number stays as it was when they were made",
                             s->streams, engine->settings.streams);
-    if (p->made != 0 && p->made != j->made)
+    if (p->made != 0 && p->made != r->made)
         return nb_error_set(error, NB_CONFLICT,
                             "the tables of stream %u were made anew since the store has followed "
                             "them: what the store knows is not in them",
-                            j->stream);
+                            r->settings.stream);
     s->is_known = true;
     s->streams = engine->settings.streams;
     p->is_due |= p->made == 0;
-    p->made = j->made;
+    p->made = r->made;
     return p->is_due ? nb_transaction(engine, 0, NULL, NULL, error) : 0;
 }
 
 int nb_replica_join(struct nb_replica *r, uint64_t made, struct nb_error *error)
 {
-    struct joining joining = {r->settings.stream, made};
-    return nb_writer_run(r->engine, join_task, &joining, error);
+    r->made = made;
+    return nb_writer_run(r->engine, join_task, r, error);
 }
 
 int nb_replica_new(struct nb_engine *engine, const struct nb_replica_settings *settings,

@@ -144,8 +144,6 @@ int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *o
     struct coder k = {.w = &w};
     nb_pack_bytes(&w, NB_OPERATION_MAGIC, sizeof NB_OPERATION_MAGIC - 1);
     nb_pack_u8(&w, NB_OPERATION_FORMAT);
-    nb_pack_u8(&w, NB_TOKENIZER_VERSION);
-    nb_pack_u8(&w, NB_APPLY_VERSION);
     nb_pack_u8(&w, (uint8_t)o->relayed_change.kind);
     code_beginning(&k, o);
     if (o->relayed_change.kind == NB_RELAYED_CHANGE_NONE) {
@@ -168,27 +166,6 @@ int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *o
 static int corrupt(struct nb_error *error, const char *what)
 {
     return nb_error_set(error, NB_CORRUPT, "a change from the stream does not read back: %s", what);
-}
-
-static int check_versions(struct nb_unpacker *u, struct nb_error *error)
-{
-    static const struct {
-        const char *of;
-        unsigned here;
-    } versions[] = {{"messages", NB_OPERATION_FORMAT},
-                    {"the tokenizer", NB_TOKENIZER_VERSION},
-                    {"applying", NB_APPLY_VERSION}};
-    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
-        unsigned there = nb_unpack_u8(u);
-        if (u->failed)
-            return corrupt(error, "it is cut off");
-        if (there != versions[i].here)
-            return nb_error_set(error, NB_VERSION,
-                                "the stream has changes of version %u of %s, and this bayesd has "
-                                "version %u: all nodes need the same",
-                                there, versions[i].of, versions[i].here);
-    }
-    return 0;
 }
 
 /* Reads the features, which are the rest of the message. The writer looks up their rows, which
@@ -237,15 +214,12 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
     *o = (struct nb_operation){.relayed_change.kind = NB_RELAYED_CHANGE_NONE};
     if (!nb_string_equals(nb_unpack_bytes(&u, sizeof NB_OPERATION_MAGIC - 1), NB_OPERATION_MAGIC))
         return corrupt(error, "it does not begin as one");
-    int rc = check_versions(&u, error);
-    if (rc != 0)
-        return rc;
-    unsigned kind = nb_unpack_u8(&u);
-    if (!u.failed && kind >= NB_RELAYED_CHANGES)
+    unsigned format = nb_unpack_u8(&u), kind = nb_unpack_u8(&u);
+    if (!u.failed && (format != NB_OPERATION_FORMAT || kind >= NB_RELAYED_CHANGES))
         return nb_error_set(error, NB_VERSION,
-                            "the stream has a kind of change (%u) that this bayesd does not know: "
-                            "use a newer one",
-                            kind);
+                            "the stream has a change of format %u and kind %u, which this bayesd "
+                            "does not know: all nodes need the same version",
+                            format, kind);
     o->relayed_change.kind = (enum nb_relayed_change_kind)kind;
     code_beginning(&k, o);
     if (u.failed || nb_check_model_name(o->relayed_change.model, NULL) != 0 ||
@@ -258,7 +232,7 @@ int nb_operation_read(struct nb_operation *o, struct nb_string written, struct n
     code_change(&k, &o->change);
     if (k.code != 0)
         return nb_error_no_memory(error);
-    rc = u.failed ? corrupt(error, "its head") : check_change(&o->change, error);
+    int rc = u.failed ? corrupt(error, "its head") : check_change(&o->change, error);
     return rc != 0 ? rc : read_features(&u, &o->change, error);
 }
 
@@ -282,30 +256,22 @@ static uint8_t creates(const struct nb_batch *batch, const struct nb_submitted *
     return preset;
 }
 
-/* Sets *first_entry to the number of the model's first entry; 0: the model is not stored yet. */
-static int first_entry_of(const struct nb_batch *batch, uint64_t *first_entry,
-                          struct nb_error *error)
-{
-    struct nb_view view;
-    struct nb_live *live = batch->live;
-    *first_entry = atomic_load(&live->first_entry);
-    if (*first_entry != 0 || !atomic_load(&live->persisted))
-        return 0;
-    int rc = nb_store_snapshot(batch->engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_stream_states_first_entry(live, &view, first_entry, error);
-    nb_store_snapshot_end(&view);
-    return rc;
-}
-
 int nb_operation_of_change(const struct nb_batch *batch, size_t index, uint64_t last,
                            struct nb_operation *operation, struct nb_error *error)
 {
     const struct nb_submitted *c = &batch->changes[index];
-    uint64_t first_entry;
     assert(index < batch->size && batch->live != NULL);
-    int rc = first_entry_of(batch, &first_entry, error);
+    struct nb_live *live = batch->live;
+    uint64_t first_entry = atomic_load(&live->first_entry);
+    struct nb_view view;
+    int rc = 0;
+    if (first_entry == 0 && atomic_load(&live->persisted)) {
+        rc = nb_store_snapshot(batch->engine->store, &view, error);
+        if (rc != 0)
+            return rc;
+        rc = nb_stream_states_first_entry(live, &view, &first_entry, error);
+        nb_store_snapshot_end(&view);
+    }
     if (rc != 0)
         return rc;
     *operation = (struct nb_operation){.relayed_change = {.kind = NB_RELAYED_CHANGE_NONE,

@@ -8,8 +8,6 @@
  *
  *     2 bytes  NB_OPERATION_MAGIC: other bytes are no operation, whatever follows
  *     1 byte   format, NB_OPERATION_FORMAT
- *     1 byte   version of the tokenizer that made ids and counts (NB_TOKENIZER_VERSION)
- *     1 byte   version of what applying does (NB_APPLY_VERSION)
  *     1 byte   kind, enum nb_relayed_change_kind
  *
  * The members follow, as operation.c lists them, numbers as varints and texts as strings: first the
@@ -33,9 +31,9 @@
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
-    NB_OPERATION_FORMAT = 5,
+    NB_OPERATION_FORMAT = 6,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
-     * different versions do not share a stream. */
+     * different versions do not share a stream (server/nodes/stream.c). */
     NB_APPLY_VERSION = 5,
 };
 
@@ -59,8 +57,8 @@ int nb_operation_write(const struct nb_operation *operation, struct nb_buffer *o
 /* Reads an operation. Checks that names, labels, ids and sources of a change of a document are ones
  * that a client may send, and that features are distinct; the engine checks changes of a model. All
  * features go to the change's `others`. The caller deinits `operation` in any case. Returns 0,
- * NB_NO_MEMORY, NB_CORRUPT (the bytes are no operation) or NB_VERSION (a version differs, or the
- * kind is unknown; the text says which). */
+ * NB_NO_MEMORY, NB_CORRUPT (the bytes are no operation) or NB_VERSION (the format or the kind is
+ * unknown). */
 int nb_operation_read(struct nb_operation *operation, struct nb_string written,
                       struct nb_error *error);
 void nb_operation_deinit(struct nb_operation *operation);

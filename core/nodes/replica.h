@@ -64,6 +64,7 @@ struct nb_replica {
     uint64_t next_entry; /* number of the next entry of the queue; for the writer only */
 
     /* For the follower only: */
+    uint64_t made;             /* when the stream was made */
     struct nb_point delivered; /* the last operation, with its checksum (relayed.h) */
     int64_t compared;          /* period in which a digest was requested last (compare_every) */
     uint64_t compared_last;    /* when the last digest was taken; 0: never */

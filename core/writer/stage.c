@@ -719,7 +719,6 @@ void nb_group_commit(struct nb_group *group)
     if (group->size == 0)
         return;
     assert(group->model_count == 0 && group->label_count == 0);
-    nb_stream_states_mark(group->engine);
     int rc;
     do
         rc = nb_transaction(group->engine, group->bytes, stage_all, &c, &error);

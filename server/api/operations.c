@@ -111,7 +111,7 @@ int nb_route_readyz(struct nb_request *request, struct nb_error *error)
     if (request->server->nodes != NULL) {
         struct nb_nodes_state state;
         nb_nodes_state(request->server->nodes, NB_NODES_ALL, &state);
-        if (state.is_refused || !state.caught_up) {
+        if (state.is_refused || !nb_nodes_have_caught_up(request->server->nodes)) {
             nb_reply_problem(request, 503,
                              state.is_refused || (!state.connected && state.reason[0] != '\0')
                                  ? state.reason

@@ -13,19 +13,14 @@ enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
 
 /* ---- parameters and numbers ------------------------------------------------------------------ */
 
-/* Writes the beginning of an array: the number of dimensions, whether it has NULLs, the type of its
- * elements, their number, and the index of the first. */
-static void begin_array(struct nb_sql_array *a)
-{
-    const uint32_t head[] = {htobe32(1), 0, htobe32(a->type), 0, htobe32(1)};
-    a->code |= nb_buffer_append(&a->written, head, sizeof head);
-}
-
+/* An array begins with the number of dimensions, whether it has NULLs, the type of its elements,
+ * their number, and the index of the first. */
 void nb_sql_add(struct nb_sql_array *a, struct nb_string value)
 {
+    const uint32_t head[] = {htobe32(1), 0, htobe32(a->type), 0, htobe32(1)};
     uint32_t length = htobe32((uint32_t)value.length), count = htobe32(a->count + 1);
     if (a->count++ == 0)
-        begin_array(a);
+        a->code |= nb_buffer_append(&a->written, head, sizeof head);
     a->code |= nb_buffer_append(&a->written, &length, sizeof length);
     a->code |= nb_buffer_append(&a->written, value.bytes, value.length);
     if (a->code == 0)
@@ -53,9 +48,10 @@ uint64_t nb_sql_rows_number(const struct nb_sql_rows *rows, int row, int column)
     return be64toh(big);
 }
 
-enum { LOOK_MILLISECONDS = 200 /* most time until a stop is noticed */ };
-static const uint64_t ANSWER_NANOSECONDS =
-    UINT64_C(12000000000); /* most time for the answer to a statement */
+enum {
+    LOOK_MILLISECONDS = 200, /* most time until a stop is noticed */
+    ANSWER_SECONDS = 12      /* most time for the answer to a statement */
+};
 
 struct nb_database {
     PGconn *connection;
@@ -132,7 +128,7 @@ struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int 
  * answer, and would not notice a stop. */
 static int await(struct nb_database *d, struct nb_error *error)
 {
-    uint64_t until = nb_clock_monotonic() + ANSWER_NANOSECONDS;
+    uint64_t until = nb_clock_monotonic() + ANSWER_SECONDS * UINT64_C(1000000000);
     int left = PQflush(d->connection);
     while (left > 0 || PQisBusy(d->connection)) {
         struct pollfd wait = {.fd = PQsocket(d->connection),
@@ -158,11 +154,10 @@ static int code_of(struct nb_database *d, const PGresult *result, struct nb_erro
     const char *said = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     if (state == NULL || said == NULL)
         return fail(d, error);
-    static const char *const refused[] = {"42", "0A", "3F", "22"};
-    int rc = strcmp(state, "23505") == 0 || strncmp(state, "40", 2) == 0 ? NB_EXISTS : NB_STOPPING;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strncmp(state, refused[i], 2) == 0)
-            rc = NB_FORBIDDEN;
+    const char class[] = {state[0], state[1], '\0'};
+    int rc = strcmp(state, "23505") == 0 || strcmp(class, "40") == 0 ? NB_EXISTS
+             : strstr("42 0A 3F 22", class) != NULL                  ? NB_FORBIDDEN
+                                                                     : NB_STOPPING;
     return nb_error_set(error, rc, "the database refuses it: %s (%s)", said, state);
 }
 

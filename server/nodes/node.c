@@ -157,10 +157,8 @@ static void add_stream(struct nb_nodes *n, struct nb_stream_worker *l, struct nb
 void nb_nodes_state(struct nb_nodes *n, int which, struct nb_nodes_state *state)
 {
     bool follows = which == NB_NODES_ALL || (n->follow >> which & 1) != 0;
-    *state = (struct nb_nodes_state){.streams = n->worker_count,
-                                     .follows = follows,
-                                     .connected = follows,
-                                     .caught_up = nb_nodes_have_caught_up(n)};
+    *state = (struct nb_nodes_state){
+        .streams = n->worker_count, .follows = follows, .connected = follows};
     for (unsigned i = 0; i < n->worker_count; i++)
         if (which == NB_NODES_ALL || which == (int)i)
             add_stream(n, &n->workers[i], state);

@@ -44,7 +44,6 @@ struct nb_nodes_state {
     uint64_t put_back;             /* changes that the database had lost and this node restored */
     uint64_t queued, queued_bytes; /* changes that wait for the database, and their bytes */
     uint64_t refused; /* changes of any node's queue that failed when they were published */
-    bool caught_up;   /* this node has caught up with the others once */
 };
 /* Gets the state of one stream, or of all that the node follows: sums, and the worst of each. */
 enum { NB_NODES_ALL = -1 };

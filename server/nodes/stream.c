@@ -156,7 +156,7 @@ static int append(struct nb_stream_worker *l, struct nb_point after, bool is_exa
                   struct entries *e, int64_t *had, struct nb_error *error)
 {
     const struct nb_sql_value values[NB_SQL_VALUES] = {
-        nb_sql_number(l->which),           nb_sql_number(l->made),
+        nb_sql_number(l->which),           nb_sql_number(l->replica->made),
         nb_sql_number(after.position),     nb_sql_number(after.sum),
         nb_sql_number(is_exact ? 1 : 0),   nb_sql_array_value(&e->ids),
         nb_sql_array_value(&e->checksums), nb_sql_array_value(&e->bodies)};
@@ -176,7 +176,6 @@ struct group {
     struct entries entries;
     uint64_t end; /* the stream's last position */
     uint64_t sum; /* of this node's entry there */
-    size_t count, bytes;
 };
 
 static int take_entry(void *user, const struct nb_traced *one, struct nb_error *error)
@@ -187,12 +186,10 @@ static int take_entry(void *user, const struct nb_traced *one, struct nb_error *
         g->sum = one->checksum;
         return 0;
     }
-    if (g->count == NB_TAKEN_MOST || g->bytes >= NB_TAKEN_BYTES ||
-        one->position != g->end + g->count + 1)
+    size_t count = g->entries.ids.count, bytes = g->entries.bodies.written.length;
+    if (count == NB_TAKEN_MOST || bytes >= NB_TAKEN_BYTES || one->position != g->end + count + 1)
         return 1;
     add(&g->entries, one->id, one->message);
-    g->count++;
-    g->bytes += one->message.length;
     return 0;
 }
 
@@ -202,12 +199,14 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, struc
 {
     struct group g = {.entries = none, .end = found->last};
     int64_t had = -1;
+    size_t count = 0;
     int rc = nb_replica_settle(l->replica, error);
     if (rc == 0)
         rc = nb_message_scan(l->nodes->engine, NB_KEPT_TRACE, l->which,
                              found->last == 0 ? 1 : found->last, take_entry, &g, error);
+    count = g.entries.ids.count;
     bool agrees = found->last == 0 || (found->there.position != 0 && g.sum == found->there.sum);
-    if (rc >= 0 && (g.count == 0 || !agrees)) /* this node keeps only its last changes */
+    if (rc >= 0 && (count == 0 || !agrees)) /* this node keeps only its last changes */
         rc = differ(l, found->last, error);
     else if (rc >= 0)
         rc = append(l, (struct nb_point){found->last, found->there.sum}, true, &g.entries, &had,
@@ -217,11 +216,11 @@ static int put_back(struct nb_stream_worker *l, const struct found *found, struc
         return rc == NB_EXISTS ? differ(l, found->last + 1, error) : rc;
     if (had < 0)
         return 0;
-    atomic_fetch_add(&l->put_back, g.count);
+    atomic_fetch_add(&l->put_back, count);
     nb_log(NB_LOG_WARNING,
            "nodes: stream %u ended at %" PRIu64 ": this node has put %zu changes back that the "
            "database had lost",
-           l->which, found->last, g.count);
+           l->which, found->last, count);
     return 0;
 }
 
@@ -261,7 +260,6 @@ static int find(struct nb_stream_worker *l, struct nb_error *error)
         rc = look(l, &found, error);
         if (rc == 0) /* from now on no change is deleted that this node lacks */
             rc = nb_member_round(l, error);
-        l->made = found.made;
         if (rc == 0)
             rc = nb_replica_join(l->replica, found.made, error);
         if (rc == 0)
@@ -318,7 +316,6 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
         nb_sql_number(NB_TAKEN_BYTES)};
     struct nb_sql_rows rows;
     uint64_t began = nb_clock_monotonic();
-    size_t bytes = 0;
     int rc = nb_database_run(
         l->database,
         notifies ? READ(", (SELECT pg_notify('bayesd_' || $1::text, '')) IS NULL") : READ(""),
@@ -330,13 +327,11 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
         rc = nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
     if (rc == 0 && rows.count > 0)
         atomic_store(&r->last, nb_sql_rows_number(&rows, 0, 4));
-    for (int i = at.position > 0 ? 1 : 0; rc == 0 && i < rows.count; i++) {
-        bytes += nb_sql_rows_bytes(&rows, i, 3).length;
+    for (int i = at.position > 0 ? 1 : 0; rc == 0 && i < rows.count; i++)
         rc = deliver(l, &rows, i, error);
-    }
-    *is_end = rows.count < READ_MOST / 2 && bytes < NB_TAKEN_BYTES / 2;
+    *is_end = rc == 0 && r->delivered.position == atomic_load(&r->last);
     nb_sql_rows_deinit(&rows);
-    if (rc == 0 && *is_end)
+    if (*is_end)
         nb_replica_note_end(r, began);
     return rc;
 }

@@ -28,7 +28,6 @@ struct nb_stream_worker {
 
     /* The next members belong to the worker's thread. */
     struct nb_database *database;
-    uint64_t made;      /* when the stream was created */
     uint64_t announced; /* when the node last reported */
 
     struct nb_member *members; /* owned; the lock of the nodes guards this and the next members */

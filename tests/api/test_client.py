@@ -715,8 +715,8 @@ def test_nodes_status(api):
         equal(client.json("nodes", "status", good)["members"], both)
         equal(client.run("--url", good, "nodes", "status").decode().splitlines(), shown)
         for wrong, code, words in (({"connected": False, "reason": "no tables"}, TEMPFAIL, "no tables"),
-                                   ({"members": [member("b", same=False)]}, DATAERR, "b has not learned the same"),
-                                   ({"members": [member("b", seconds=61)]}, UNAVAILABLE, "no word of b for 61 seconds")):
+                                   ({"members": [member("b", same=False)]}, DATAERR, "b: it has not learned the same"),
+                                   ({"members": [member("b", seconds=61)]}, UNAVAILABLE, "b: it has not reported for a minute")):
             client.run("nodes", "status", told(stack, 7, "abc", **wrong), status=code)
             holds(words in client.said, client.said)
         client.run("nodes", "status", f"http://127.0.0.1:{free_port()}", status=UNAVAILABLE)

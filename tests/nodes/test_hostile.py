@@ -47,8 +47,8 @@ def test_rows_that_are_no_operation(nodes):
 
 
 # ---- changes of other programs ------------------------------------------------------------------
-FORMAT, TOKENIZER, APPLY, KIND = 2, 3, 4, 5  # where a change has them (core/nodes/operation.h)
-STREAMS_OF_OTHERS = 8
+FORMAT, KIND = 2, 3  # where a change has them (core/nodes/operation.h)
+STREAMS_OF_OTHERS = 6
 
 
 def of_another(body, at, value):
@@ -57,13 +57,11 @@ def of_another(body, at, value):
 
 def changes_of_others(body):
     """(what a node must say, the bytes) of changes as other programs write them: `body` is one of this program."""
-    yield f"changes of version {body[FORMAT] + 1} of messages", of_another(body, FORMAT, body[FORMAT] + 1)
-    yield "changes of version 255 of messages", body[:FORMAT] + b"\xff"  # and nothing that this program knows
-    yield f"changes of version {body[FORMAT] - 1} of messages", of_another(body, FORMAT, body[FORMAT] - 1)
-    yield f"changes of version {body[TOKENIZER] + 1} of the tokenizer", of_another(body, TOKENIZER, body[TOKENIZER] + 1)
-    yield f"changes of version {body[APPLY] + 1} of applying", of_another(body, APPLY, body[APPLY] + 1)
-    yield "a kind of change (200)", of_another(body, KIND, 200)
-    yield "a kind of change (255)", of_another(body, KIND, 255)[:KIND + 1]
+    yield f"a change of format {body[FORMAT] + 1} and kind 0", of_another(body, FORMAT, body[FORMAT] + 1)
+    yield "a change of format 255 and kind 7", body[:FORMAT] + b"\xff\7"  # and nothing that this program knows
+    yield f"a change of format {body[FORMAT] - 1} and kind 0", of_another(body, FORMAT, body[FORMAT] - 1)
+    yield f"a change of format {body[FORMAT]} and kind 200", of_another(body, KIND, 200)
+    yield f"a change of format {body[FORMAT]} and kind 255", of_another(body, KIND, 255)[:KIND + 1]
 
 
 def model_of_stream(site, stream):

@@ -148,8 +148,6 @@ int nb_quarantine_tell(int rc, const struct nb_error *why, struct nb_error *erro
 }
 
 struct dropping {
-    int (*write)(struct nb_engine *engine, struct nb_view *view, void *argument,
-                 struct nb_error *error);
     struct nb_live *live;
     struct nb_string list;
     size_t dropped; /* by the transaction */
@@ -187,6 +185,9 @@ static int write_drop(struct nb_engine *engine, struct nb_view *view, void *argu
     int rc = 0;
     (void)engine;
     d->dropped = 0;
+    if (d->list.length == 0)
+        return nb_quarantine_clear(view, d->live->number, NB_QUARANTINE_CLEARED, &d->dropped,
+                                   error);
     while (rc == 0 && u.at < u.end) {
         struct nb_string id = nb_unpack_string(&u);
         uint64_t hash = nb_unpack_u64(&u);
@@ -196,45 +197,23 @@ static int write_drop(struct nb_engine *engine, struct nb_view *view, void *argu
     return rc;
 }
 
-static int write_clear(struct nb_engine *engine, struct nb_view *view, void *argument,
-                       struct nb_error *error)
-{
-    struct dropping *d = argument;
-    (void)engine;
-    return nb_quarantine_clear(view, d->live->number, NB_QUARANTINE_CLEARED, &d->dropped, error);
-}
-
 static int drop_task(struct nb_engine *engine, void *argument, struct nb_error *error)
 {
-    const struct dropping *d = argument;
-    return nb_transaction(engine, 0, d->write, argument, error);
-}
-
-static int run(struct nb_engine *engine, struct nb_string model, struct dropping *d,
-               uint64_t *dropped, struct nb_error *error)
-{
-    int rc = nb_registry_find(engine, model, false, &d->live, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_writer_run(engine, drop_task, d, error);
-    nb_registry_release(engine, &d->live);
-    if (rc == 0)
-        *dropped = d->dropped;
-    return rc;
+    return nb_transaction(engine, 0, write_drop, argument, error);
 }
 
 int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
                               struct nb_string list, uint64_t *dropped, struct nb_error *error)
 {
-    struct dropping d = {.write = write_drop, .list = list};
-    return run(engine, model, &d, dropped, error);
-}
-
-int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
-                             struct nb_error *error)
-{
-    struct dropping d = {.write = write_clear};
-    return run(engine, model, &d, dropped, error);
+    struct dropping d = {.list = list};
+    int rc = nb_registry_find(engine, model, false, &d.live, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_writer_run(engine, drop_task, &d, error);
+    nb_registry_release(engine, &d.live);
+    if (rc == 0)
+        *dropped = d.dropped;
+    return rc;
 }
 
 enum { STEP_CHANGES = 500 };
@@ -295,23 +274,20 @@ static int apply_found(struct settling *s, struct nb_error *error)
 
 /* ---- dropping -------------------------------------------------------------------------------- */
 
-/* Drops on all nodes, or only here: NB_RELAYED_CHANGE_DROP with a list, or NB_RELAYED_CHANGE_CLEAR.
- */
-static int drop(struct settling *s, enum nb_relayed_change_kind kind, struct nb_string list,
-                uint64_t *dropped, struct nb_error *error)
+/* Drops on all nodes, or only here, as nb_quarantine_drop_listed. */
+static int drop(struct settling *s, struct nb_string list, uint64_t *dropped,
+                struct nb_error *error)
 {
     if (nb_relay_is_wanted(s->engine)) {
         struct nb_relayed_change relayed_change = {
-            .kind = kind, .model = s->model, .settings = list};
+            .kind = NB_RELAYED_CHANGE_DROP, .model = s->model, .settings = list};
         struct nb_relayed_change_done done;
         int rc = nb_relay_ask(s->engine, &relayed_change, &done, error);
         if (rc == 0)
             *dropped = done.dropped;
         return rc;
     }
-    return kind == NB_RELAYED_CHANGE_CLEAR
-               ? nb_quarantine_clear_some(s->engine, s->model, dropped, error)
-               : nb_quarantine_drop_listed(s->engine, s->model, list, dropped, error);
+    return nb_quarantine_drop_listed(s->engine, s->model, list, dropped, error);
 }
 
 static int drop_found(struct settling *s, struct nb_error *error)
@@ -322,8 +298,7 @@ static int drop_found(struct settling *s, struct nb_error *error)
     for (size_t i = 0; rc == 0 && i < s->search.count; i++)
         rc = nb_quarantine_drop_list(&list, nb_buffer_string(&s->search.found[i].id),
                                      nb_buffer_string(&s->search.found[i].stored));
-    rc = rc != 0 ? nb_error_no_memory(error)
-                 : drop(s, NB_RELAYED_CHANGE_DROP, nb_buffer_string(&list), &dropped, error);
+    rc = rc != 0 ? nb_error_no_memory(error) : drop(s, nb_buffer_string(&list), &dropped, error);
     nb_buffer_deinit(&list);
     if (rc != 0)
         return rc;
@@ -336,7 +311,7 @@ static int drop_found(struct settling *s, struct nb_error *error)
 static int clear_some(struct settling *s, struct nb_error *error)
 {
     uint64_t dropped = 0;
-    int rc = drop(s, NB_RELAYED_CHANGE_CLEAR, (struct nb_string){"", 0}, &dropped, error);
+    int rc = drop(s, (struct nb_string){"", 0}, &dropped, error);
     s->report->dropped += dropped;
     s->search.is_done = rc == 0 && dropped < NB_QUARANTINE_CLEARED;
     return rc;

@@ -61,17 +61,14 @@ int nb_quarantine_tell(int rc, const struct nb_error *why, struct nb_error *erro
 /* Appends a change to a list: its id and a hash of its bytes. Returns 0 or NB_NO_MEMORY. */
 int nb_quarantine_drop_list(struct nb_buffer *list, struct nb_string id, struct nb_string stored);
 
-/* Drops the changes of the list that wait unchanged; sets *dropped to their number. Returns 0,
- * NB_NOT_FOUND (model), NB_UNUSABLE (the list), or a code of the store. */
-int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
-                              struct nb_string list, uint64_t *dropped, struct nb_error *error);
-
 enum { NB_QUARANTINE_CLEARED = 500 /* changes at once */ };
 
-/* Drops the first changes, also damaged ones, and sets *dropped to their number; if it is less than
- * NB_QUARANTINE_CLEARED, none is left. Returns 0, NB_NOT_FOUND (model) or a code of the store. */
-int nb_quarantine_clear_some(struct nb_engine *engine, struct nb_string model, uint64_t *dropped,
-                             struct nb_error *error);
+/* Drops the changes of the list that wait unchanged; sets *dropped to their number. With an empty
+ * list it drops the first changes, also damaged ones: if their number is less than
+ * NB_QUARANTINE_CLEARED, none is left. Returns 0, NB_NOT_FOUND (model), NB_UNUSABLE (the list), or
+ * a code of the store. */
+int nb_quarantine_drop_listed(struct nb_engine *engine, struct nb_string model,
+                              struct nb_string list, uint64_t *dropped, struct nb_error *error);
 
 /* ---- listing --------------------------------------------------------------------------------- */
 

@@ -59,12 +59,11 @@ static void status(struct nodes *n, json_t *said)
                            nb_shown(nb_answer_text(here, "reason")).text);
     json_array_foreach(n->rows, i, member)
     {
-        struct nb_shown name = nb_shown(nb_answer_text(member, "name"));
+        const char *name = nb_answer_text(member, "name");
         if (json_is_false(json_object_get(member, "same")))
-            (void)nb_error_set(&n->why, NB_CORRUPT, "%s has not learned the same", name.text);
-        if (n->why.code == 0 && nb_answer_number(member, "seconds") >= SILENT_SECONDS)
-            (void)nb_error_set(&n->why, NB_CALL_UNREACHABLE, "no word of %s for %llu seconds",
-                               name.text, (unsigned long long)nb_answer_number(member, "seconds"));
+            complain(n, NB_CORRUPT, name, "it has not learned the same");
+        if (nb_answer_number(member, "seconds") >= SILENT_SECONDS)
+            complain(n, NB_CALL_UNREACHABLE, name, "it has not reported for a minute");
         if (!n->client->json && json_is_true(json_object_get(member, "self")))
             (void)json_object_update_missing(member, here);
     }
@@ -86,8 +85,7 @@ static void find(struct nodes *n, const json_t *said)
             continue;
         if (url[0] == '\0' || (is_https && strncmp(url, "https://", 8) != 0))
             complain(n, NB_CALL_UNREACHABLE, nb_answer_text(member, "name"),
-                     url[0] == '\0' ? "it tells no URL"
-                                    : "it tells no URL of https, as the first one has");
+                     "it tells no URL, or none of https as the first one has");
         else
             n->urls[n->count++] = url;
     }
@@ -153,9 +151,10 @@ static int check(struct nodes *n, const json_t *said, struct nb_error *error)
 }
 
 /* Asks the first node about all, then does what the verb says. */
-static int look(const struct nb_asked *asked, struct nodes *n, bool is_status,
-                struct nb_error *error)
+static int look(const struct nb_asked *asked, bool is_status, struct nb_error *error)
 {
+    struct nodes nodes = {.client = asked->client, .urls = {asked->client->daemon.url}};
+    struct nodes *n = &nodes;
     json_t *said = NULL;
     for (size_t i = 0; i < asked->count; i++)
         n->urls[i] = asked->arguments[i];
@@ -186,14 +185,12 @@ static int look(const struct nb_asked *asked, struct nodes *n, bool is_status,
 
 static int run_status(struct nb_asked *asked, struct nb_error *error)
 {
-    struct nodes n = {.client = asked->client, .urls = {asked->client->daemon.url}};
-    return look(asked, &n, true, error);
+    return look(asked, true, error);
 }
 
 static int run_check(struct nb_asked *asked, struct nb_error *error)
 {
-    struct nodes n = {.client = asked->client, .urls = {asked->client->daemon.url}};
-    return look(asked, &n, false, error);
+    return look(asked, false, error);
 }
 
 static const struct nb_subcommand VERBS[] = {

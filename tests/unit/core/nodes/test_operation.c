@@ -199,7 +199,7 @@ static int read_changed(const struct nb_operation *o, size_t at, unsigned byte)
 
 START_TEST(what_no_node_sends_is_refused)
 {
-    enum { QUARANTINED_AT = 27, COUNT_AT = 62 }; /* as operation.c lists the members */
+    enum { QUARANTINED_AT = 25, COUNT_AT = 60 }; /* as operation.c lists the members */
     struct nb_operation o = change_with(3);
     struct nb_operation bad;
     bad = o, bad.relayed_change.model = nb_string_of("a/b");
@@ -231,12 +231,12 @@ END_TEST
 
 START_TEST(another_version_is_named)
 {
-    static const char *const texts[] = {"messages", "the tokenizer", "applying", "kind of change"};
+    static const char *const texts[] = {"format 99", "kind 99"};
     struct nb_buffer written = {0};
     struct nb_operation o = change_with(3);
     struct nb_operation read;
     ck_assert_int_eq(nb_operation_write(&o, &written, NULL), 0);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 2; i++) {
         struct nb_error error = {0};
         char before = written.bytes[i + 2]; /* behind the magic */
         written.bytes[i + 2] = 99;

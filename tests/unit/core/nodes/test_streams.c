@@ -415,7 +415,7 @@ START_TEST(another_message_under_an_id_is_no_answer)
     static struct together a;
     a = (struct together){.root = ""};
     const struct nb_operation relayed_change = {
-        .relayed_change = {.kind = NB_RELAYED_CHANGE_CLEAR, .model = nb_string_of("a")},
+        .relayed_change = {.kind = NB_RELAYED_CHANGE_DROP, .model = nb_string_of("a")},
         .change.relayed.time = 1};
     struct nb_buffer message = {0};
     struct nb_error error = {0};
