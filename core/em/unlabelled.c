@@ -135,8 +135,8 @@ static bool is_stopped(void *user)
 static void note_step(void *user, unsigned done, unsigned all)
 {
     const struct run *r = user;
-    atomic_store(&r->live->refining, done);
-    atomic_store(&r->live->refinings, all + 1); /* plus one for the fit of all documents */
+    atomic_store(&r->live->em.done, done);
+    atomic_store(&r->live->em.total, all + 1); /* plus one for the fit of all documents */
 }
 
 /* Under the model's read lock. */
@@ -265,8 +265,8 @@ static int give_up(struct run *r, const struct nb_error *why)
 static void set_pause(const struct run *r, uint64_t took)
 {
     uint64_t rest = took * REST < rest_most ? took * REST : rest_most;
-    atomic_store(&r->live->refine_at, nb_clock_monotonic() + rest);
-    atomic_store(&r->live->refine_from, r->refined->documents * OUTGROWN);
+    atomic_store(&r->live->em.due_at, nb_clock_monotonic() + rest);
+    atomic_store(&r->live->em.due_from, r->refined->documents * OUTGROWN);
 }
 
 static int run(struct run *r, bool again, struct nb_error *error)
@@ -318,24 +318,24 @@ static int begin_turn(struct run *r, struct nb_error *error)
             return nb_error_set(error, NB_STOPPING, "the fit was broken off");
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;
-        pthread_mutex_lock(&engine->refining_lock);
-        if (engine->refines)
+        pthread_mutex_lock(&engine->refining.lock);
+        if (engine->refining.runs)
             (void)pthread_cond_clockwait(
-                &engine->refining_turn, &engine->refining_lock, CLOCK_MONOTONIC,
+                &engine->refining.turn, &engine->refining.lock, CLOCK_MONOTONIC,
                 &until); /* checked again after a signal and after a timeout */
-        is_mine = !engine->refines;
-        engine->refines = true;
-        pthread_mutex_unlock(&engine->refining_lock);
+        is_mine = !engine->refining.runs;
+        engine->refining.runs = true;
+        pthread_mutex_unlock(&engine->refining.lock);
     }
     return 0;
 }
 
 static void end_turn(struct nb_engine *engine)
 {
-    pthread_mutex_lock(&engine->refining_lock);
-    engine->refines = false;
-    pthread_cond_signal(&engine->refining_turn);
-    pthread_mutex_unlock(&engine->refining_lock);
+    pthread_mutex_lock(&engine->refining.lock);
+    engine->refining.runs = false;
+    pthread_cond_signal(&engine->refining.turn);
+    pthread_mutex_unlock(&engine->refining.lock);
 }
 
 static int run_in_turn(struct run *r, bool again, struct nb_error *error)
@@ -344,8 +344,7 @@ static int run_in_turn(struct run *r, bool again, struct nb_error *error)
     if (rc != 0)
         return rc;
     rc = run_and_publish(r, again, error);
-    atomic_store(&r->live->refining,
-                 atomic_load(&r->live->refinings)); /* the other fits may begin */
+    atomic_store(&r->live->em.done, atomic_load(&r->live->em.total)); /* the other fits may begin */
     end_turn(r->engine);
     return rc;
 }
@@ -368,12 +367,12 @@ static int refine(struct nb_engine *engine, struct nb_live *live, bool again,
                   bool (*stop)(void *user), void *user, struct nb_error *error)
 {
     struct run r = {.engine = engine, .live = live, .stop = stop, .user = user};
-    if (atomic_exchange(&live->is_refining, true))
+    if (atomic_exchange(&live->em.is_under_way, true))
         return nb_error_set(error, NB_BUSY,
                             "the model's documents without a label are being "
                             "fitted already");
-    atomic_store(&live->refining, 0);
-    atomic_store(&live->refinings, 1);
+    atomic_store(&live->em.done, 0);
+    atomic_store(&live->em.total, 1);
     int rc = nb_parent_chain_begin(&r.chain, engine, live, error);
     r.published = rc == 0 ? r.chain.published[0] : NULL;
     if (rc == 0 && is_off(&r))
@@ -384,7 +383,7 @@ static int refine(struct nb_engine *engine, struct nb_live *live, bool again,
         rc = nb_error_set(error, NB_NOT_FOUND, "the model '%s' was deleted or replaced meanwhile",
                           live->name);
     nb_parent_chain_deinit(&r.chain);
-    atomic_store(&live->is_refining, false);
+    atomic_store(&live->em.is_under_way, false);
     return rc;
 }
 
@@ -397,15 +396,15 @@ struct nb_refining_worker {
 static bool is_stopping(void *user)
 {
     struct nb_engine *engine = user;
-    pthread_mutex_lock(&engine->refining_lock);
-    bool stops = engine->refining_stops;
-    pthread_mutex_unlock(&engine->refining_lock);
+    pthread_mutex_lock(&engine->refining.lock);
+    bool stops = engine->refining.stops;
+    pthread_mutex_unlock(&engine->refining.lock);
     return stops;
 }
 
 static bool is_asked(const struct nb_live *live)
 {
-    return atomic_load(&live->wants_refining);
+    return atomic_load(&live->em.is_wanted);
 }
 
 /* A model is not ready while another thread fits it. If the last document without a label is gone
@@ -413,9 +412,9 @@ static bool is_asked(const struct nb_live *live)
 static bool is_ready(const struct nb_live *live)
 {
     uint64_t unlabelled = atomic_load(&live->unlabelled);
-    return is_asked(live) && !atomic_load(&live->is_refining) &&
-           (unlabelled == 0 || unlabelled >= atomic_load(&live->refine_from) ||
-            atomic_load(&live->refine_at) <= nb_clock_monotonic());
+    return is_asked(live) && !atomic_load(&live->em.is_under_way) &&
+           (unlabelled == 0 || unlabelled >= atomic_load(&live->em.due_from) ||
+            atomic_load(&live->em.due_at) <= nb_clock_monotonic());
 }
 
 /* A fit of this thread, and the documents of its model when it began. */
@@ -439,14 +438,14 @@ static bool is_vain(void *user)
 static void look(struct nb_engine *engine, struct nb_live *live)
 {
     bool again = false;
-    atomic_store(&live->wants_refining, false);
+    atomic_store(&live->em.is_wanted, false);
     struct watch watch = {engine, live, state_of(live)};
     int rc = refining_of(live, &again) == NB_UNLABELLED_READY
                  ? 0
                  : refine(engine, live, again, is_vain, &watch, NULL);
     /* The fit under way may have read data older than the change, or had too few documents. */
     if (rc == NB_BUSY || rc == NB_STOPPING)
-        atomic_store(&live->wants_refining, true);
+        atomic_store(&live->em.is_wanted, true);
 }
 
 /* Sleeps until a model asks for a fit; at most a second if a model is in its pause between two
@@ -456,17 +455,17 @@ static bool wait(struct nb_engine *engine, bool rests)
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec++;
-    pthread_mutex_lock(&engine->refining_lock);
-    while (!engine->refining_asked && !engine->refining_stops) {
+    pthread_mutex_lock(&engine->refining.lock);
+    while (!engine->refining.is_asked && !engine->refining.stops) {
         if (!rests)
-            pthread_cond_wait(&engine->refining_filled, &engine->refining_lock);
-        else if (pthread_cond_clockwait(&engine->refining_filled, &engine->refining_lock,
+            pthread_cond_wait(&engine->refining.filled, &engine->refining.lock);
+        else if (pthread_cond_clockwait(&engine->refining.filled, &engine->refining.lock,
                                         CLOCK_MONOTONIC, &until) != 0)
             break;
     }
-    engine->refining_asked = false;
-    bool goes_on = !engine->refining_stops;
-    pthread_mutex_unlock(&engine->refining_lock);
+    engine->refining.is_asked = false;
+    bool goes_on = !engine->refining.stops;
+    pthread_mutex_unlock(&engine->refining.lock);
     return goes_on;
 }
 
@@ -503,22 +502,22 @@ int nb_refining_start(struct nb_engine *engine, struct nb_error *error)
         return nb_error_errno(error, rc, "starting the thread of documents without a label");
     }
     (void)pthread_setname_np(worker->thread, "unlabelled");
-    engine->refining_worker = worker;
+    engine->refining.worker = worker;
     return 0;
 }
 
 void nb_refining_stop(struct nb_engine *engine)
 {
-    if (engine->refining_worker == NULL)
+    if (engine->refining.worker == NULL)
         return;
-    pthread_mutex_lock(&engine->refining_lock);
-    engine->refining_stops = true;
-    pthread_cond_signal(&engine->refining_filled);
-    pthread_cond_broadcast(&engine->refining_turn);
-    pthread_mutex_unlock(&engine->refining_lock);
-    pthread_join(engine->refining_worker->thread, NULL);
-    free(engine->refining_worker);
-    engine->refining_worker = NULL;
+    pthread_mutex_lock(&engine->refining.lock);
+    engine->refining.stops = true;
+    pthread_cond_signal(&engine->refining.filled);
+    pthread_cond_broadcast(&engine->refining.turn);
+    pthread_mutex_unlock(&engine->refining.lock);
+    pthread_join(engine->refining.worker->thread, NULL);
+    free(engine->refining.worker);
+    engine->refining.worker = NULL;
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -541,8 +540,8 @@ static void tell(struct nb_live *live, enum nb_unlabelled_state state,
     if (report->state == NB_UNLABELLED_OFF)
         refining_tell_why_off(live, report->reason, sizeof report->reason);
     if (report->state == NB_UNLABELLED_RUNNING) {
-        report->fits = atomic_load(&live->refining);
-        report->fits_all = atomic_load(&live->refinings);
+        report->fits = atomic_load(&live->em.done);
+        report->fits_all = atomic_load(&live->em.total);
     }
     report->is_known = r != NULL && report->state != NB_UNLABELLED_OFF;
     if (report->is_known) {
@@ -568,7 +567,7 @@ static void tell(struct nb_live *live, enum nb_unlabelled_state state,
 void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report)
 {
     enum nb_unlabelled_state state = refining_of(live, NULL);
-    bool is_running = state != NB_UNLABELLED_OFF && atomic_load(&live->is_refining);
+    bool is_running = state != NB_UNLABELLED_OFF && atomic_load(&live->em.is_under_way);
     tell(live, is_running ? NB_UNLABELLED_RUNNING : state, report);
 }
 

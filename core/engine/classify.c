@@ -199,10 +199,10 @@ static int append_id(const struct nb_live *live, const struct nb_document *docum
  * verdicts are noted. */
 static void wake_writer(struct nb_engine *engine)
 {
-    pthread_mutex_lock(&engine->queue_lock);
-    engine->remember = true;
-    pthread_cond_signal(&engine->queue_filled);
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    engine->queue.remember = true;
+    pthread_cond_signal(&engine->queue.filled);
+    pthread_mutex_unlock(&engine->queue.lock);
 }
 
 /* Whether the model may judge passages, now or when the document gets its label. */
@@ -268,7 +268,7 @@ bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
 bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
 {
     enum { KIB_BITS = 10 };
-    uint64_t needed = atomic_load_explicit(&engine->memory_needed, memory_order_relaxed);
+    uint64_t needed = atomic_load_explicit(&engine->memory.needed, memory_order_relaxed);
     if (needed == 0)
         return false;
     (void)nb_error_set(what, NB_CONFLICT,

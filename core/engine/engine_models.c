@@ -83,7 +83,7 @@ void nb_model_entry_note(struct nb_engine *engine, const struct nb_model_entry *
     struct nb_live *live = task->live;
     assert(task->number > live->checkpoint.last);
     live->checkpoint.last = task->number;
-    live->history_at = 0; /* the settings may have changed */
+    live->history.at = 0; /* the settings may have changed */
     struct nb_drift *drift = atomic_load(&live->drift);
     if (drift != NULL)
         nb_drift_reset(drift); /* later verdicts may differ from earlier ones */
@@ -221,7 +221,7 @@ static int store_put(struct nb_engine *engine, struct put *put, struct nb_live *
         nb_refining_ask(engine, live);
         nb_refit_note(live);
         if (atomic_load(&live->wants_refit) || put->settings.calibration != NB_CALIBRATION_NONE)
-            atomic_store(&engine->refits, true);
+            atomic_store(&engine->queue.refits, true);
     } else {
         nb_live_drop_refined(live);
     }

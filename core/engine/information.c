@@ -111,9 +111,10 @@ static int fill_info(const struct nb_view *view, struct nb_live *live, struct nb
     nb_model_info_deinit(info);
     if (rc != NB_DAMAGED)
         return rc;
-    *info = (struct nb_model_info){.name = strdup(live->name),
-                                   .is_damaged = true,
-                                   .damage = strdup(live->damage == NULL ? "" : live->damage)};
+    *info = (struct nb_model_info){
+        .name = strdup(live->name),
+        .is_damaged = true,
+        .damage = strdup(live->damage.reason == NULL ? "" : live->damage.reason)};
     if (info->name != NULL && info->damage != NULL)
         return 0;
     nb_model_info_deinit(info);
@@ -310,20 +311,21 @@ static bool is_loaded(struct nb_live *live)
 
 static bool is_damaged(struct nb_live *live)
 {
-    return atomic_load(&live->is_damaged);
+    return atomic_load(&live->damage.is_found);
 }
 
 static int list_names(struct nb_engine *engine, bool (*wanted)(struct nb_live *live), size_t most,
                       char ***out, size_t *count)
 {
     size_t filled = 0;
-    pthread_rwlock_rdlock(&engine->registry);
-    size_t room = engine->model_count < most ? engine->model_count : most;
+    pthread_rwlock_rdlock(&engine->registry.lock);
+    size_t room = engine->registry.count < most ? engine->registry.count : most;
     char **names = calloc(room + 1, sizeof *names);
-    for (size_t i = 0; names != NULL && i < engine->model_count && filled < room; i++)
-        if (wanted(engine->models[i]) && (names[filled] = strdup(engine->models[i]->name)) != NULL)
+    for (size_t i = 0; names != NULL && i < engine->registry.count && filled < room; i++)
+        if (wanted(engine->registry.models[i]) &&
+            (names[filled] = strdup(engine->registry.models[i]->name)) != NULL)
             filled++;
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     *out = names;
     *count = filled;
     return names != NULL ? 0 : NB_NO_MEMORY;
@@ -388,12 +390,12 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
 {
     struct nb_remember_figures figures;
     *s = (struct nb_engine_statistics){0};
-    pthread_rwlock_rdlock(&engine->registry);
-    for (size_t i = 0; i < engine->model_count; i++) {
-        struct nb_live *live = engine->models[i];
+    pthread_rwlock_rdlock(&engine->registry.lock);
+    for (size_t i = 0; i < engine->registry.count; i++) {
+        struct nb_live *live = engine->registry.models[i];
         s->models += atomic_load(&live->persisted);
         s->models_with_parent += live->parent != NULL;
-        s->models_damaged += atomic_load(&live->is_damaged);
+        s->models_damaged += atomic_load(&live->damage.is_found);
         if (!atomic_load(&live->loaded))
             continue;
         nb_model_read_lock(live->counts);
@@ -405,9 +407,9 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
         nb_model_unlock(live->counts);
         s->memory += nb_live_memory(live);
     }
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     s->memory += nb_log_tables_memory();
-    s->replay_features = atomic_load(&engine->tail);
+    s->replay_features = atomic_load(&engine->memory.tail);
     struct nb_counters *c = &engine->counters;
     s->learned = atomic_load(&c->learned);
     s->unchanged = atomic_load(&c->unchanged);

@@ -76,16 +76,16 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     engine->learner = nb_learner_new(engine->settings.refit_units);
     engine->remembering = nb_remembering_new();
     engine->purge = true;
-    atomic_init(&engine->foresees, true);
+    atomic_init(&engine->spares.foresees, true);
     nb_engine_keep_superseded(engine, settings->superseded_seconds);
-    pthread_rwlock_init(&engine->registry, NULL);
-    pthread_mutex_init(&engine->queue_lock, NULL);
-    pthread_mutex_init(&engine->health_lock, NULL);
-    pthread_mutex_init(&engine->refining_lock, NULL);
-    pthread_cond_init(&engine->queue_filled, NULL);
-    pthread_cond_init(&engine->refining_filled, NULL);
-    pthread_cond_init(&engine->refining_turn, NULL);
-    pthread_cond_init(&engine->task_finished, NULL);
+    pthread_rwlock_init(&engine->registry.lock, NULL);
+    pthread_mutex_init(&engine->queue.lock, NULL);
+    pthread_mutex_init(&engine->health.lock, NULL);
+    pthread_mutex_init(&engine->refining.lock, NULL);
+    pthread_cond_init(&engine->queue.filled, NULL);
+    pthread_cond_init(&engine->refining.filled, NULL);
+    pthread_cond_init(&engine->refining.turn, NULL);
+    pthread_cond_init(&engine->queue.finished, NULL);
     return engine;
 }
 
@@ -229,12 +229,12 @@ static void load_some(struct nb_engine *engine)
 {
     uint64_t memory = 0;
     uint64_t until = nb_clock_monotonic() + LOAD_NANOSECONDS;
-    if (engine->model_count > LOAD_MODELS)
+    if (engine->registry.count > LOAD_MODELS)
         return;
-    for (size_t i = 0; i < engine->model_count && nb_clock_monotonic() < until; i++) {
+    for (size_t i = 0; i < engine->registry.count && nb_clock_monotonic() < until; i++) {
         /* A damaged model is reported when it is used. */
-        if (nb_registry_load(engine, engine->models[i], NULL) == 0)
-            memory += nb_live_memory(engine->models[i]);
+        if (nb_registry_load(engine, engine->registry.models[i], NULL) == 0)
+            memory += nb_live_memory(engine->registry.models[i]);
         if (engine->settings.memory != 0 && memory > engine->settings.memory)
             break;
     }
@@ -310,8 +310,8 @@ int nb_engine_open_existing(const struct nb_engine_settings *settings, struct nb
 /* Models with a tail are saved in quiet moments, whether they are loaded or not. */
 static void list_unsaved(struct nb_engine *engine)
 {
-    for (size_t i = 0; i < engine->model_count; i++)
-        nb_checkpoint_enlist(engine, engine->models[i]);
+    for (size_t i = 0; i < engine->registry.count; i++)
+        nb_checkpoint_enlist(engine, engine->registry.models[i]);
 }
 
 int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
@@ -337,10 +337,10 @@ static void save_some(struct nb_engine *engine)
 {
     uint64_t until = nb_clock_monotonic() + SAVE_NANOSECONDS;
     assert(!engine->writer_started);
-    struct nb_live *live = engine->unsaved;
+    struct nb_live *live = engine->unsaved.first;
     while (live != NULL && nb_clock_monotonic() < until) {
-        struct nb_live *next = live->unsaved_after;
-        if (atomic_load(&live->loaded) && !atomic_load(&live->is_damaged) &&
+        struct nb_live *next = live->unsaved.after;
+        if (atomic_load(&live->loaded) && !atomic_load(&live->damage.is_found) &&
             nb_checkpoint_all(engine, live, NULL, NULL) != 0)
             return;
         live = next;
@@ -358,9 +358,9 @@ void nb_engine_close(struct nb_engine **out)
         nb_writer_stop(engine);
         save_some(engine);
     }
-    while (engine->unsaved != NULL)
-        nb_checkpoint_forget(engine, engine->unsaved);
-    assert(engine->unsaved_last == NULL);
+    while (engine->unsaved.first != NULL)
+        nb_checkpoint_forget(engine, engine->unsaved.first);
+    assert(engine->unsaved.last == NULL);
     nb_remembering_free(engine, &engine->remembering);
     nb_registry_free(engine);
     nb_store_close(&engine->store);
@@ -368,18 +368,18 @@ void nb_engine_close(struct nb_engine **out)
     nb_ageing_free(engine);
     nb_learner_free(&engine->learner);
     nb_features_coder_free(&engine->coder);
-    struct nb_features_coder *spare = atomic_exchange(&engine->spare_coder, NULL);
+    struct nb_features_coder *spare = atomic_exchange(&engine->spares.coder, NULL);
     nb_features_coder_free(&spare);
-    struct nb_foreseen *foreseen = atomic_exchange(&engine->spare_foreseen, NULL);
+    struct nb_foreseen *foreseen = atomic_exchange(&engine->spares.foreseen, NULL);
     nb_foreseen_free(&foreseen);
-    pthread_cond_destroy(&engine->task_finished);
-    pthread_cond_destroy(&engine->queue_filled);
-    pthread_cond_destroy(&engine->refining_filled);
-    pthread_cond_destroy(&engine->refining_turn);
-    pthread_mutex_destroy(&engine->refining_lock);
-    pthread_mutex_destroy(&engine->health_lock);
-    pthread_mutex_destroy(&engine->queue_lock);
-    pthread_rwlock_destroy(&engine->registry);
+    pthread_cond_destroy(&engine->queue.finished);
+    pthread_cond_destroy(&engine->queue.filled);
+    pthread_cond_destroy(&engine->refining.filled);
+    pthread_cond_destroy(&engine->refining.turn);
+    pthread_mutex_destroy(&engine->refining.lock);
+    pthread_mutex_destroy(&engine->health.lock);
+    pthread_mutex_destroy(&engine->queue.lock);
+    pthread_rwlock_destroy(&engine->registry.lock);
     free(engine->directory);
     free(engine);
 }

@@ -31,14 +31,14 @@ static const uint64_t RECOVER_EVERY = 100000000; /* nanoseconds, while the store
 static void enqueue(struct nb_engine *engine, struct nb_job *job)
 {
     job->next = NULL;
-    if (engine->last == NULL)
-        engine->first = job;
+    if (engine->queue.last == NULL)
+        engine->queue.first = job;
     else
-        engine->last->next = job;
-    engine->last = job;
-    engine->waiting++;
-    if (engine->waiting == 1 || engine->waiting >= engine->expected)
-        pthread_cond_signal(&engine->queue_filled);
+        engine->queue.last->next = job;
+    engine->queue.last = job;
+    engine->queue.waiting++;
+    if (engine->queue.waiting == 1 || engine->queue.waiting >= engine->queue.expected)
+        pthread_cond_signal(&engine->queue.filled);
 }
 
 /* Waits until a commit is worth it. Clients that wait for each receipt send their next document as
@@ -48,10 +48,10 @@ static void enqueue(struct nb_engine *engine, struct nb_job *job)
  * waiting. On a disk that takes 4 ms to sync, 16 clients train nearly twice as fast. */
 static void gather(struct nb_engine *engine)
 {
-    struct timespec until = {.tv_sec = (time_t)(engine->gather_until / 1000000000u),
-                             .tv_nsec = (long)(engine->gather_until % 1000000000u)};
-    while (engine->waiting < engine->expected && !engine->closing)
-        if (pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+    struct timespec until = {.tv_sec = (time_t)(engine->queue.gather_until / 1000000000u),
+                             .tv_nsec = (long)(engine->queue.gather_until % 1000000000u)};
+    while (engine->queue.waiting < engine->queue.expected && !engine->queue.closing)
+        if (pthread_cond_clockwait(&engine->queue.filled, &engine->queue.lock, CLOCK_MONOTONIC,
                                    &until) == ETIMEDOUT)
             return;
 }
@@ -60,11 +60,11 @@ static void gather(struct nb_engine *engine)
  * better if trainers tokenize while the writer works. */
 static void expect(struct nb_engine *engine, size_t answered)
 {
-    bool slow = engine->sync_time >= SLOW_SYNC;
-    pthread_mutex_lock(&engine->queue_lock);
-    engine->expected = slow ? engine->waiting + answered : 0;
-    engine->gather_until = nb_clock_monotonic() + engine->sync_time / GATHER_SHARE;
-    pthread_mutex_unlock(&engine->queue_lock);
+    bool slow = engine->queue.sync_time >= SLOW_SYNC;
+    pthread_mutex_lock(&engine->queue.lock);
+    engine->queue.expected = slow ? engine->queue.waiting + answered : 0;
+    engine->queue.gather_until = nb_clock_monotonic() + engine->queue.sync_time / GATHER_SHARE;
+    pthread_mutex_unlock(&engine->queue.lock);
 }
 
 /* The monotonic clock's time so many nanoseconds from now. */
@@ -79,16 +79,16 @@ static struct timespec from_now(uint64_t nanoseconds)
  * there is nothing but refits that rest, it waits for work until they may go on. */
 static void fit_some(struct nb_engine *engine)
 {
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_unlock(&engine->queue.lock);
     bool some = nb_refits_some(engine, false) || nb_refits_calibrate(engine);
     bool rests = !some && nb_refits_rest(engine);
     if (some || rests)
-        atomic_store(&engine->refits, true);
-    pthread_mutex_lock(&engine->queue_lock);
-    if (!rests || engine->first != NULL || engine->closing)
+        atomic_store(&engine->queue.refits, true);
+    pthread_mutex_lock(&engine->queue.lock);
+    if (!rests || engine->queue.first != NULL || engine->queue.closing)
         return;
     struct timespec until = from_now(NB_REFIT_REST);
-    (void)pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+    (void)pthread_cond_clockwait(&engine->queue.filled, &engine->queue.lock, CLOCK_MONOTONIC,
                                  &until);
 }
 
@@ -98,19 +98,19 @@ static void wait_for_work(struct nb_engine *engine)
 {
     bool failed = nb_transaction_health(engine, NULL) != 0;
     struct timespec until = from_now(failed ? RECOVER_EVERY : engine->settings.quiet_after);
-    bool quiet = engine->trim || engine->remember;
-    if (!quiet && !failed && atomic_exchange(&engine->refits, false)) {
+    bool quiet = engine->queue.trim || engine->queue.remember;
+    if (!quiet && !failed && atomic_exchange(&engine->queue.refits, false)) {
         fit_some(engine);
         return;
     }
     if (!quiet)
-        quiet = pthread_cond_clockwait(&engine->queue_filled, &engine->queue_lock, CLOCK_MONOTONIC,
+        quiet = pthread_cond_clockwait(&engine->queue.filled, &engine->queue.lock, CLOCK_MONOTONIC,
                                        &until) == ETIMEDOUT;
-    bool trim = engine->trim, remember = engine->remember;
-    engine->trim = engine->remember = false;
+    bool trim = engine->queue.trim, remember = engine->queue.remember;
+    engine->queue.trim = engine->queue.remember = false;
     if (!quiet && !trim && !remember)
         return;
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_unlock(&engine->queue.lock);
     if (failed)
         nb_transaction_probe(engine);
     else if (remember)
@@ -119,20 +119,20 @@ static void wait_for_work(struct nb_engine *engine)
         nb_upkeep_trim(engine);
     else
         nb_upkeep_quiet(engine);
-    pthread_mutex_lock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
 }
 
 /* Returns everything that waits; NULL if the engine closes and nothing waits. */
 static struct nb_job *take_all(struct nb_engine *engine)
 {
-    pthread_mutex_lock(&engine->queue_lock);
-    while (engine->first == NULL && !engine->closing)
+    pthread_mutex_lock(&engine->queue.lock);
+    while (engine->queue.first == NULL && !engine->queue.closing)
         wait_for_work(engine);
     gather(engine);
-    struct nb_job *jobs = engine->first;
-    engine->first = engine->last = NULL;
-    engine->waiting = 0;
-    pthread_mutex_unlock(&engine->queue_lock);
+    struct nb_job *jobs = engine->queue.first;
+    engine->queue.first = engine->queue.last = NULL;
+    engine->queue.waiting = 0;
+    pthread_mutex_unlock(&engine->queue.lock);
     return jobs;
 }
 
@@ -159,11 +159,11 @@ static void run_task(struct nb_engine *engine, struct nb_job *job)
 {
     assert(job->task != NULL && !job->finished);
     int code = run_relayed(engine, job);
-    pthread_mutex_lock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
     job->code = code;
     job->finished = true;
-    pthread_cond_broadcast(&engine->task_finished);
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_cond_broadcast(&engine->queue.finished);
+    pthread_mutex_unlock(&engine->queue.lock);
 }
 
 /* Batches up to the next task are divided into groups of bounded size; each group is one commit. */
@@ -183,7 +183,7 @@ static struct nb_job *run_batches(struct nb_engine *engine, struct nb_job *jobs)
     nb_unused_drop_some(engine, &group);
     for (size_t i = 0; i < group.model_count; i++)
         if (nb_refits_calibrate_model(engine, group.models[i].live))
-            atomic_store(&engine->refits, true);
+            atomic_store(&engine->queue.refits, true);
     expect(engine, answered);
     nb_group_deinit(&group);
     while (jobs != NULL && jobs->task == NULL && jobs->batch->written == jobs->batch->size) {
@@ -235,10 +235,10 @@ void nb_writer_stop(struct nb_engine *engine)
 {
     if (!engine->writer_started)
         return;
-    pthread_mutex_lock(&engine->queue_lock);
-    engine->closing = true;
-    pthread_cond_signal(&engine->queue_filled);
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    engine->queue.closing = true;
+    pthread_cond_signal(&engine->queue.filled);
+    pthread_mutex_unlock(&engine->queue.lock);
     pthread_join(engine->writer, NULL);
     engine->writer_started = false;
 }
@@ -248,15 +248,15 @@ static int run(struct nb_engine *engine,
                void *argument, const struct nb_relayed *relayed, struct nb_error *error)
 {
     struct nb_job job = {.task = task, .argument = argument, .error = error, .relayed = relayed};
-    pthread_mutex_lock(&engine->queue_lock);
-    if (engine->closing) {
+    pthread_mutex_lock(&engine->queue.lock);
+    if (engine->queue.closing) {
         job.code = nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     } else {
         enqueue(engine, &job);
         while (!job.finished)
-            pthread_cond_wait(&engine->task_finished, &engine->queue_lock);
+            pthread_cond_wait(&engine->queue.finished, &engine->queue.lock);
     }
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_unlock(&engine->queue.lock);
     return job.code;
 }
 
@@ -300,13 +300,13 @@ static int enqueue_batch(struct nb_engine *engine, struct nb_batch *batch, nb_ba
 {
     batch->job = (struct nb_job){.batch = batch, .done = done, .user = user};
     batch->written = 0;
-    pthread_mutex_lock(&engine->queue_lock);
-    bool closing = engine->closing;
+    pthread_mutex_lock(&engine->queue.lock);
+    bool closing = engine->queue.closing;
     if (!closing) {
         atomic_fetch_add(&engine->counters.queued, batch->size);
         enqueue(engine, &batch->job);
     }
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_unlock(&engine->queue.lock);
     return closing ? nb_error_set(error, NB_STOPPING, "the daemon is stopping") : 0;
 }
 

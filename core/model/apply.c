@@ -140,10 +140,10 @@ static bool label_is_known(const struct nb_live *live, uint32_t label)
 /* Unmarks the rows that this change adds or removes as unused, so that they are not dropped. */
 static void note_use(struct nb_live *live, const struct nb_rows *rows)
 {
-    if (live->unused == NULL)
+    if (live->unused.rows == NULL)
         return;
     for (size_t i = 0; i < rows->size; i++)
-        if (rows->counts[i].row < live->unused_rows)
+        if (rows->counts[i].row < live->unused.count)
             nb_unused_clear(live, rows->counts[i].row);
 }
 

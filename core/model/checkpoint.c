@@ -73,31 +73,31 @@ struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t 
 
 static void unlist(struct nb_engine *engine, struct nb_live *live)
 {
-    if (!live->is_unsaved)
+    if (!live->unsaved.is_listed)
         return;
-    struct nb_live *before = live->unsaved_before;
-    struct nb_live *after = live->unsaved_after;
-    *(before == NULL ? &engine->unsaved : &before->unsaved_after) = after;
-    *(after == NULL ? &engine->unsaved_last : &after->unsaved_before) = before;
-    live->unsaved_before = live->unsaved_after = NULL;
-    live->is_unsaved = false;
+    struct nb_live *before = live->unsaved.before;
+    struct nb_live *after = live->unsaved.after;
+    *(before == NULL ? &engine->unsaved.first : &before->unsaved.after) = after;
+    *(after == NULL ? &engine->unsaved.last : &after->unsaved.before) = before;
+    live->unsaved.before = live->unsaved.after = NULL;
+    live->unsaved.is_listed = false;
 }
 
 static void enlist(struct nb_engine *engine, struct nb_live *live)
 {
-    assert(!live->is_unsaved);
-    live->unsaved_before = engine->unsaved_last;
-    live->unsaved_after = NULL;
-    *(engine->unsaved_last == NULL ? &engine->unsaved : &engine->unsaved_last->unsaved_after) =
-        live;
-    engine->unsaved_last = live;
-    live->is_unsaved = true;
+    assert(!live->unsaved.is_listed);
+    live->unsaved.before = engine->unsaved.last;
+    live->unsaved.after = NULL;
+    *(engine->unsaved.last == NULL ? &engine->unsaved.first
+                                   : &engine->unsaved.last->unsaved.after) = live;
+    engine->unsaved.last = live;
+    live->unsaved.is_listed = true;
 }
 
 static void set_tail(struct nb_engine *engine, struct nb_live *live, uint64_t tail)
 {
     uint64_t old = atomic_exchange(&live->tail, tail);
-    atomic_fetch_add(&engine->tail, tail - old);
+    atomic_fetch_add(&engine->memory.tail, tail - old);
 }
 
 void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t features)
@@ -109,13 +109,13 @@ void nb_checkpoint_note(struct nb_engine *engine, struct nb_live *live, uint64_t
     set_tail(engine, live, c->tail);
     if (was_saved || c->tail == 0)
         unlist(engine, live);
-    if (c->tail > 0 && !live->is_unsaved)
+    if (c->tail > 0 && !live->unsaved.is_listed)
         enlist(engine, live);
 }
 
 void nb_checkpoint_enlist(struct nb_engine *engine, struct nb_live *live)
 {
-    assert(!live->is_unsaved);
+    assert(!live->unsaved.is_listed);
     if (atomic_load(&live->tail) > 0)
         enlist(engine, live);
 }
@@ -207,8 +207,8 @@ int nb_checkpoint_slice(struct nb_engine *engine, struct nb_view *view, struct n
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features)
 {
     uint64_t half = engine->settings.replay_features / 2 + 1;
-    const struct nb_live *oldest = engine->unsaved;
-    if (oldest == NULL || atomic_load(&engine->tail) + features < half)
+    const struct nb_live *oldest = engine->unsaved.first;
+    if (oldest == NULL || atomic_load(&engine->memory.tail) + features < half)
         return 0;
     /* Spread the sweep of the oldest model over the commits that add half of the bound. A small
      * model takes less than a commit's share, so one commit saves several. If another thread is
@@ -560,31 +560,31 @@ static const uint64_t LONGEST_PAUSE = 5000000000u;
 
 static void note_health(struct nb_engine *engine, int rc, const struct nb_error *error)
 {
-    pthread_mutex_lock(&engine->health_lock);
+    pthread_mutex_lock(&engine->health.lock);
     if (rc == 0)
-        engine->health.code = 0;
+        engine->health.error.code = 0;
     else
-        engine->health = *error;
-    pthread_mutex_unlock(&engine->health_lock);
+        engine->health.error = *error;
+    pthread_mutex_unlock(&engine->health.lock);
     if (rc == 0)
-        engine->pause = 0;
+        engine->health.pause = 0;
 }
 
 int nb_transaction_health(struct nb_engine *engine, struct nb_error *error)
 {
-    pthread_mutex_lock(&engine->health_lock);
-    struct nb_error health = engine->health;
-    pthread_mutex_unlock(&engine->health_lock);
+    pthread_mutex_lock(&engine->health.lock);
+    struct nb_error health = engine->health.error;
+    pthread_mutex_unlock(&engine->health.lock);
     return health.code == 0 ? 0 : nb_error_set(error, health.code, "%s", health.text);
 }
 
 /* Each failure doubles the time until the next try. */
 static void pause_longer(struct nb_engine *engine)
 {
-    engine->pause = engine->pause == 0 ? FIRST_PAUSE : engine->pause * 2;
-    if (engine->pause > LONGEST_PAUSE)
-        engine->pause = LONGEST_PAUSE;
-    engine->not_before = nb_clock_monotonic() + engine->pause;
+    engine->health.pause = engine->health.pause == 0 ? FIRST_PAUSE : engine->health.pause * 2;
+    if (engine->health.pause > LONGEST_PAUSE)
+        engine->health.pause = LONGEST_PAUSE;
+    engine->health.not_before = nb_clock_monotonic() + engine->health.pause;
 }
 
 /* Opens a failed store again, unless the pause since the last try is not over. */
@@ -592,7 +592,8 @@ static int reopen(struct nb_engine *engine, struct nb_error *error)
 {
     if (!nb_store_failed(engine->store, NULL))
         return 0;
-    if (nb_clock_monotonic() < engine->not_before && nb_transaction_health(engine, error) != 0)
+    if (nb_clock_monotonic() < engine->health.not_before &&
+        nb_transaction_health(engine, error) != 0)
         return error->code;
     int rc = nb_store_reopen(engine->store, error);
     if (rc != 0)
@@ -618,7 +619,7 @@ static int try_once(struct nb_engine *engine, uint64_t expected, nb_transaction_
         rc = nb_store_commit(&view, error);
     else
         nb_store_abort(&view);
-    engine->sync_time = nb_clock_monotonic() - worked;
+    engine->queue.sync_time = nb_clock_monotonic() - worked;
     if (rc == 0)
         nb_stream_states_note(engine);
     else
@@ -647,7 +648,7 @@ int nb_transaction(struct nb_engine *engine, uint64_t expected, nb_transaction_w
     if ((rc == 0 && wrote) || rc == NB_DISK_FULL || rc == NB_IO)
         note_health(engine, rc, &local);
     if (rc == NB_DISK_FULL || rc == NB_IO)
-        engine->refused_bytes = expected;
+        engine->health.refused_bytes = expected;
     if (rc != 0 && error != NULL)
         *error = local;
     return rc;
@@ -664,9 +665,10 @@ static int write_probe(struct nb_engine *engine, struct nb_view *view, void *arg
 
 void nb_transaction_probe(struct nb_engine *engine)
 {
-    if (nb_transaction_health(engine, NULL) == 0 || nb_clock_monotonic() < engine->not_before)
+    if (nb_transaction_health(engine, NULL) == 0 ||
+        nb_clock_monotonic() < engine->health.not_before)
         return;
-    if (nb_transaction(engine, engine->refused_bytes, write_probe, NULL, NULL) != 0)
+    if (nb_transaction(engine, engine->health.refused_bytes, write_probe, NULL, NULL) != 0)
         pause_longer(engine);
 }
 

@@ -138,10 +138,10 @@ static size_t refined_memory(const struct nb_refined *refined)
 /* Under the model's lock. Returns the old one. */
 static struct nb_refined *exchange_refined(struct nb_live *live, struct nb_refined *refined)
 {
-    struct nb_refined *old = live->refined;
-    live->refined = refined;
-    atomic_store(&live->is_refined, refined != NULL);
-    atomic_store(&live->refined_bytes, refined_memory(refined));
+    struct nb_refined *old = live->em.refined;
+    live->em.refined = refined;
+    atomic_store(&live->em.is_refined, refined != NULL);
+    atomic_store(&live->em.bytes, refined_memory(refined));
     return old;
 }
 
@@ -174,17 +174,17 @@ struct nb_published *nb_live_settings_refined(struct nb_live *live, struct nb_re
 {
     pthread_mutex_lock(&live->lock);
     struct nb_published *published = settings_of(live);
-    *refined = live->refined != NULL ? refined_use(live->refined) : NULL;
+    *refined = live->em.refined != NULL ? refined_use(live->em.refined) : NULL;
     pthread_mutex_unlock(&live->lock);
     return published;
 }
 
 struct nb_refined *nb_live_refined(struct nb_live *live)
 {
-    if (!atomic_load(&live->is_refined))
+    if (!atomic_load(&live->em.is_refined))
         return NULL;
     pthread_mutex_lock(&live->lock);
-    struct nb_refined *refined = live->refined;
+    struct nb_refined *refined = live->em.refined;
     if (refined != NULL)
         (void)refined_use(refined);
     pthread_mutex_unlock(&live->lock);
@@ -283,9 +283,9 @@ int nb_live_begin(struct nb_live *live, const struct nb_settings *settings)
 
 void nb_live_free(struct nb_live *live)
 {
-    assert(!live->is_unsaved);
+    assert(!live->unsaved.is_listed);
     nb_published_release(&live->published);
-    nb_refined_release(&live->refined);
+    nb_refined_release(&live->em.refined);
     nb_model_free(&live->counts);
     nb_near_duplicate_list_free(&live->near_duplicate_list);
     nb_current_entries_free(&live->current);
@@ -296,8 +296,8 @@ void nb_live_free(struct nb_live *live)
     free(live->checkpoint.dirty);
     pthread_mutex_destroy(&live->loading);
     pthread_mutex_destroy(&live->lock);
-    free(live->unused);
-    free(live->damage);
+    free(live->unused.rows);
+    free(live->damage.reason);
     free(live->own);
     free(live->own_key);
     free(live->parent);
@@ -314,7 +314,7 @@ size_t nb_live_memory(struct nb_live *live)
     size_t bytes = nb_model_memory(live->counts) + nb_scorer_memory(p->scorer) +
                    nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
                    nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes) +
-                   atomic_load(&live->refined_bytes);
+                   atomic_load(&live->em.bytes);
     nb_published_release(&p);
     return bytes;
 }
@@ -334,21 +334,22 @@ void nb_live_note_memory(struct nb_live *live)
 void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why)
 {
     pthread_mutex_lock(&live->lock);
-    if (!atomic_load(&live->is_damaged)) {
-        live->damage = strdup(why->text);
-        atomic_store(&live->is_damaged, true);
+    if (!atomic_load(&live->damage.is_found)) {
+        live->damage.reason = strdup(why->text);
+        atomic_store(&live->damage.is_found, true);
     }
     pthread_mutex_unlock(&live->lock);
 }
 
 int nb_live_check(struct nb_live *live, struct nb_error *error)
 {
-    if (!atomic_load(&live->is_damaged))
+    if (!atomic_load(&live->damage.is_found))
         return 0;
     return nb_error_set(error, NB_DAMAGED,
                         "the model '%s' is damaged (%s): delete it, or import a copy over it; "
                         "`bayesd --verify` lists the damage",
-                        live->name, live->damage == NULL ? "out of memory" : live->damage);
+                        live->name,
+                        live->damage.reason == NULL ? "out of memory" : live->damage.reason);
 }
 
 int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error)

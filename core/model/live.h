@@ -112,8 +112,10 @@ struct nb_live {
     atomic_bool persisted;       /* it is in the store; until then only trainers see it */
     atomic_bool removed;         /* deleted or replaced; waiting changes are refused */
     atomic_bool loaded;          /* `published` and `counts` are set */
-    atomic_bool is_damaged;
-    char *damage;               /* owned; the reason; set once, before `is_damaged` */
+    struct {
+        atomic_bool is_found;
+        char *reason; /* owned; set once, before `is_found` */
+    } damage;
     atomic_uint_fast64_t bytes; /* the model's part of the engine's sum of memory */
     atomic_uint_fast64_t used;  /* nb_clock_monotonic of the last use */
     pthread_mutex_t loading, lock;
@@ -122,25 +124,31 @@ struct nb_live {
     struct nb_checkpoint checkpoint; /* the writer's */
     atomic_uint_fast64_t tail;       /* checkpoint.tail, for any thread; also if not loaded */
     atomic_uint_fast64_t unlabelled; /* documents without a label, for any thread */
-    uint64_t aged_to;                /* the writer's: no entry below it is current */
-    uint64_t aged_at;                /* the writer's: when to look for old documents again */
-    uint64_t history_at;             /* the writer's: when to look for old verdicts again
-                                        (core/writer/remember.h) */
-    /* A damaged verdict was found in the history: the next verdict that is written begins a new
-     * history. */
-    atomic_bool is_history_damaged;
-    /* The writer's, during a pass that drops rows (core/writer/unused.h): a bit for each of
-     * the first `unused_rows` rows, set if the row had no counts when the pass began and was not
-     * changed since.
-     */
-    unsigned char *unused; /* owned; NULL: no pass */
-    uint32_t unused_rows;
-    uint64_t unused_tried; /* newest entry of all models when the last pass began */
-    /* Rows without counts that documents without a label had at the last pass. */
-    uint32_t unused_held;
+    /* The writer's. */
+    struct {
+        uint64_t to; /* no entry below it is current */
+        uint64_t at; /* when to look for old documents again */
+    } ageing;
+    struct {
+        uint64_t
+            at; /* the writer's: when to look for old verdicts again (core/writer/remember.h) */
+        /* A damaged verdict was found: the next verdict that is written begins a new history. */
+        atomic_bool is_damaged;
+    } history;
+    /* The writer's, for passes that drop rows (core/writer/unused.h). */
+    struct {
+        /* A bit for each of the first `count` rows, set if the row had no counts when the pass
+         * began and was not changed since. Owned; NULL: no pass. */
+        unsigned char *rows;
+        uint32_t count;
+        uint64_t tried; /* newest entry of all models when the last pass began */
+        uint32_t held;  /* rows without counts that documents without a label had at that pass */
+    } unused;
     /* Number of batches that may hold row numbers, by the parity of the epoch in which they began.
      */
-    atomic_uint epoch, pins[2];
+    struct {
+        atomic_uint now, pins[2];
+    } epoch;
     uint32_t labels_stored; /* the writer's: labels with a record in the store */
     /* Owned; statistics of the verdicts (core/model/drift.h); NULL: no verdict yet. */
     struct nb_drift *_Atomic drift;
@@ -156,16 +164,17 @@ struct nb_live {
      * a refit ends. wants_refit: a refit is under way, or should begin. is_skewed: the model was
      * trained label by label. */
     atomic_bool is_stale, wants_refit, is_skewed;
-    /* The fit of documents without a label (core/em/unlabelled.h), which is not stored;
-     * referenced, under `lock`; NULL: none. */
-    struct nb_refined *refined;
-    atomic_bool is_refined;          /* `refined` is set */
-    atomic_bool wants_refining;      /* a new fit may be due ... */
-    atomic_bool is_refining;         /* ... or is under way: */
-    atomic_uint refining, refinings; /* fits done, and fits in total */
-    atomic_size_t refined_bytes;
-    /* The next fit begins at this time on nb_clock_monotonic, or with so many documents. */
-    atomic_uint_fast64_t refine_at, refine_from;
+    /* The fit of documents without a label (core/em/unlabelled.h), which is not stored. */
+    struct {
+        struct nb_refined *refined; /* referenced, under `lock`; NULL: none */
+        atomic_bool is_refined;     /* `refined` is set */
+        atomic_bool is_wanted;      /* a new fit may be due ... */
+        atomic_bool is_under_way;   /* ... or is under way: */
+        atomic_uint done, total;    /* fits done, and fits in total */
+        atomic_size_t bytes;
+        /* The next fit begins at this time on nb_clock_monotonic, or with so many documents. */
+        atomic_uint_fast64_t due_at, due_from;
+    } em;
     atomic_uint_fast64_t replaced; /* documents that were forgotten, relabelled or replaced */
     uint64_t changed; /* the writer's: nb_clock_monotonic of the last change of a document */
     /* The writer's: the model as it was when no map of probabilities could be fitted
@@ -180,8 +189,10 @@ struct nb_live {
     atomic_uint_fast64_t suspected;
     atomic_bool makes_labels; /* a request that creates labels is under way */
     /* The writer's: the list of models that a start would replay, oldest first. */
-    struct nb_live *unsaved_before, *unsaved_after;
-    bool is_unsaved;
+    struct {
+        struct nb_live *before, *after;
+        bool is_listed;
+    } unsaved;
 };
 
 /* The documents of a pass in which a new twin learns (core/model/refit.h). */
@@ -244,11 +255,11 @@ int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struc
 
 static inline void nb_unused_clear(struct nb_live *live, uint32_t row)
 {
-    live->unused[row / 8] = (unsigned char)(live->unused[row / 8] & ~(1u << row % 8));
+    live->unused.rows[row / 8] = (unsigned char)(live->unused.rows[row / 8] & ~(1u << row % 8));
 }
 static inline bool nb_unused_has(const struct nb_live *live, uint32_t row)
 {
-    return (live->unused[row / 8] >> row % 8 & 1) != 0;
+    return (live->unused.rows[row / 8] >> row % 8 & 1) != 0;
 }
 
 static inline struct nb_string nb_live_name(const struct nb_live *live)

@@ -24,14 +24,14 @@ static bool is_child_of(const struct nb_live *live, const char *name)
 static struct nb_live *find_child(struct nb_engine *engine, const char *name)
 {
     struct nb_live *found = NULL;
-    if (!atomic_load(&engine->has_families))
+    if (!atomic_load(&engine->registry.has_parents))
         return NULL;
-    pthread_rwlock_rdlock(&engine->registry);
-    for (size_t i = 0; found == NULL && i < engine->model_count; i++)
-        found = is_child_of(engine->models[i], name) ? engine->models[i] : NULL;
+    pthread_rwlock_rdlock(&engine->registry.lock);
+    for (size_t i = 0; found == NULL && i < engine->registry.count; i++)
+        found = is_child_of(engine->registry.models[i], name) ? engine->registry.models[i] : NULL;
     if (found != NULL)
         atomic_fetch_add(&found->references, 1);
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     return found;
 }
 
@@ -51,26 +51,26 @@ int nb_parents_check_childless(struct nb_engine *engine, const struct nb_live *l
 
 void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name)
 {
-    pthread_rwlock_wrlock(&engine->registry);
+    pthread_rwlock_wrlock(&engine->registry.lock);
     char *before = live->parent;
     live->parent = *name;
     *name = before;
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     if (live->parent != NULL)
-        atomic_store(&engine->has_families, true);
+        atomic_store(&engine->registry.has_parents, true);
 }
 
 /* Copies the name of the model's parent. Returns false if it has none. */
 static bool parent_of(struct nb_engine *engine, const struct nb_live *live,
                       char name[NB_MODEL_NAME_MOST + 1])
 {
-    if (!atomic_load(&engine->has_families))
+    if (!atomic_load(&engine->registry.has_parents))
         return false;
-    pthread_rwlock_rdlock(&engine->registry);
+    pthread_rwlock_rdlock(&engine->registry.lock);
     bool has = live->parent != NULL && strlen(live->parent) <= NB_MODEL_NAME_MOST;
     if (has)
         memcpy(name, live->parent, strlen(live->parent) + 1);
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     return has;
 }
 
@@ -83,7 +83,7 @@ bool nb_parents_are_loaded(struct nb_engine *engine, struct nb_string name)
         struct nb_live *live;
         if (nb_registry_find(engine, name, true, &live, NULL) != 0)
             return true;
-        is_loaded = atomic_load(&live->loaded) || atomic_load(&live->is_damaged);
+        is_loaded = atomic_load(&live->loaded) || atomic_load(&live->damage.is_found);
         goes_on = parent_of(engine, live, next);
         nb_registry_release(engine, &live);
         name = nb_string_of(next);
@@ -244,9 +244,9 @@ static int by_name(const void *a, const void *b)
 static size_t list_children(const struct nb_engine *engine, const char *name, const char **names)
 {
     size_t count = 0;
-    for (size_t i = 0; i < engine->model_count; i++) /* the registry is sorted by name */
-        if (is_child_of(engine->models[i], name))
-            names[count++] = engine->models[i]->name;
+    for (size_t i = 0; i < engine->registry.count; i++) /* the registry is sorted by name */
+        if (is_child_of(engine->registry.models[i], name))
+            names[count++] = engine->registry.models[i]->name;
     return count;
 }
 
@@ -255,18 +255,18 @@ static size_t list_children(const struct nb_engine *engine, const char *name, co
 static unsigned levels_below(struct nb_engine *engine, const char *name)
 {
     unsigned levels = 0;
-    if (!atomic_load(&engine->has_families))
+    if (!atomic_load(&engine->registry.has_parents))
         return 0;
-    pthread_rwlock_rdlock(&engine->registry);
-    const char **children = malloc((engine->model_count + 1) * sizeof *children);
+    pthread_rwlock_rdlock(&engine->registry.lock);
+    const char **children = malloc((engine->registry.count + 1) * sizeof *children);
     size_t count = children != NULL ? list_children(engine, name, children) : 0;
     levels = children == NULL ? NB_BLEND_MOST : count > 0 ? 1 : 0;
-    for (size_t i = 0; count > 0 && levels < 2 && i < engine->model_count; i++) {
-        const char *parent = engine->models[i]->parent;
+    for (size_t i = 0; count > 0 && levels < 2 && i < engine->registry.count; i++) {
+        const char *parent = engine->registry.models[i]->parent;
         if (parent != NULL && bsearch(&parent, children, count, sizeof *children, by_name) != NULL)
             levels = 2;
     }
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     free(children);
     return levels;
 }

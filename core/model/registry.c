@@ -33,8 +33,9 @@ static bool is_before(const void *models, size_t at, const void *name)
 /* The index of the name, or where it would be inserted; sets *found. */
 static size_t position(const struct nb_engine *engine, struct nb_string name, bool *found)
 {
-    size_t at = nb_search(engine->models, engine->model_count, &name, is_before);
-    *found = at < engine->model_count && nb_string_same(nb_live_name(engine->models[at]), name);
+    size_t at = nb_search(engine->registry.models, engine->registry.count, &name, is_before);
+    *found = at < engine->registry.count &&
+             nb_string_same(nb_live_name(engine->registry.models[at]), name);
     return at;
 }
 
@@ -50,92 +51,93 @@ static int too_many(const struct nb_engine *engine, struct nb_error *error)
 {
     return nb_error_set(error, NB_TOO_LARGE,
                         "there are %zu models already, the limit of the setting `models`",
-                        engine->model_count);
+                        engine->registry.count);
 }
 
 static int insert_at(struct nb_engine *engine, size_t at, struct nb_live *live,
                      struct nb_error *error)
 {
-    assert(at <= engine->model_count);
-    if (engine->model_count >= engine->settings.models && !is_told(engine))
+    assert(at <= engine->registry.count);
+    if (engine->registry.count >= engine->settings.models && !is_told(engine))
         return too_many(engine, error);
-    if (nb_array_reserve(&engine->models, &engine->model_room, engine->model_count + 1,
-                         sizeof(struct nb_live *)) != 0)
+    if (nb_array_reserve(&engine->registry.models, &engine->registry.room,
+                         engine->registry.count + 1, sizeof(struct nb_live *)) != 0)
         return nb_error_no_memory(error);
-    memmove(engine->models + at + 1, engine->models + at,
-            (engine->model_count - at) * sizeof *engine->models);
-    engine->models[at] = live;
-    engine->model_count++;
+    memmove(engine->registry.models + at + 1, engine->registry.models + at,
+            (engine->registry.count - at) * sizeof *engine->registry.models);
+    engine->registry.models[at] = live;
+    engine->registry.count++;
     return 0;
 }
 
 static void remove_at(struct nb_engine *engine, size_t at)
 {
-    assert(at < engine->model_count);
-    engine->model_count--;
-    memmove(engine->models + at, engine->models + at + 1,
-            (engine->model_count - at) * sizeof *engine->models);
+    assert(at < engine->registry.count);
+    engine->registry.count--;
+    memmove(engine->registry.models + at, engine->registry.models + at + 1,
+            (engine->registry.count - at) * sizeof *engine->registry.models);
 }
 
 int nb_registry_check_room(struct nb_engine *engine, struct nb_string name, struct nb_error *error)
 {
-    pthread_rwlock_rdlock(&engine->registry);
+    pthread_rwlock_rdlock(&engine->registry.lock);
     bool found;
     (void)position(engine, name, &found);
-    int rc = !found && engine->model_count >= engine->settings.models ? too_many(engine, error) : 0;
-    pthread_rwlock_unlock(&engine->registry);
+    int rc =
+        !found && engine->registry.count >= engine->settings.models ? too_many(engine, error) : 0;
+    pthread_rwlock_unlock(&engine->registry.lock);
     return rc;
 }
 
 int nb_registry_insert(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
 {
-    pthread_rwlock_wrlock(&engine->registry);
+    pthread_rwlock_wrlock(&engine->registry.lock);
     bool found;
     size_t at = position(engine, nb_live_name(live), &found);
     int rc = found ? nb_error_set(error, NB_EXISTS, "the model '%s' exists", live->name)
                    : insert_at(engine, at, live, error);
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     return rc;
 }
 
 struct nb_live *nb_registry_replace(struct nb_engine *engine, struct nb_live *live)
 {
-    pthread_rwlock_wrlock(&engine->registry);
+    pthread_rwlock_wrlock(&engine->registry.lock);
     bool found;
     size_t at = position(engine, nb_live_name(live), &found);
-    struct nb_live *old = found ? engine->models[at] : NULL;
+    struct nb_live *old = found ? engine->registry.models[at] : NULL;
     assert(old != live);
     if (found) {
-        engine->models[at] = live;
+        engine->registry.models[at] = live;
         atomic_store(&old->removed, true);
-        atomic_fetch_sub(&engine->memory, atomic_exchange(&old->bytes, 0));
+        atomic_fetch_sub(&engine->memory.used, atomic_exchange(&old->bytes, 0));
     }
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     return old;
 }
 
 void nb_registry_remove(struct nb_engine *engine, struct nb_live *live)
 {
-    pthread_rwlock_wrlock(&engine->registry);
+    pthread_rwlock_wrlock(&engine->registry.lock);
     bool found;
     size_t at = position(engine, nb_live_name(live), &found);
-    found = found && engine->models[at] == live;
+    found = found && engine->registry.models[at] == live;
     if (found)
         remove_at(engine, at);
     atomic_store(&live->removed, true);
-    atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
-    pthread_rwlock_unlock(&engine->registry);
+    atomic_fetch_sub(&engine->memory.used, atomic_exchange(&live->bytes, 0));
+    pthread_rwlock_unlock(&engine->registry.lock);
     if (found)
         drop_reference(live);
 }
 
 void nb_registry_free(struct nb_engine *engine)
 {
-    for (size_t i = 0; i < engine->model_count; i++)
-        nb_live_free(engine->models[i]);
-    free(engine->models);
-    engine->models = NULL;
-    engine->model_count = engine->model_room = 0;
+    for (size_t i = 0; i < engine->registry.count; i++)
+        nb_live_free(engine->registry.models[i]);
+    free(engine->registry.models);
+    engine->registry.models = NULL;
+    engine->registry.count = engine->registry.room = 0;
 }
 
 /* ---- adding and removing models -------------------------------------------------------------- */
@@ -149,33 +151,33 @@ static void note_memory(struct nb_engine *engine, struct nb_live *live)
         return;
     uint64_t bytes = nb_live_memory(live);
     uint64_t change = bytes - atomic_exchange(&live->bytes, bytes);
-    uint64_t all = atomic_fetch_add(&engine->memory, change) + change;
+    uint64_t all = atomic_fetch_add(&engine->memory.used, change) + change;
     if (change == 0 || all <= engine->settings.memory)
         return;
-    pthread_mutex_lock(&engine->queue_lock);
-    engine->trim = true;
-    pthread_cond_signal(&engine->queue_filled);
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    engine->queue.trim = true;
+    pthread_cond_signal(&engine->queue.filled);
+    pthread_mutex_unlock(&engine->queue.lock);
 }
 
 /* Wakes the writer if it is idle, so that it runs refits. */
 static void ask_for_refits(struct nb_engine *engine)
 {
-    pthread_mutex_lock(&engine->queue_lock);
-    atomic_store(&engine->refits, true);
-    pthread_cond_signal(&engine->queue_filled);
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    atomic_store(&engine->queue.refits, true);
+    pthread_cond_signal(&engine->queue.filled);
+    pthread_mutex_unlock(&engine->queue.lock);
 }
 
 void nb_refining_ask(struct nb_engine *engine, struct nb_live *live)
 {
-    if (atomic_load(&live->unlabelled) == 0 && !atomic_load(&live->is_refined))
+    if (atomic_load(&live->unlabelled) == 0 && !atomic_load(&live->em.is_refined))
         return;
-    atomic_store(&live->wants_refining, true);
-    pthread_mutex_lock(&engine->refining_lock);
-    engine->refining_asked = true;
-    pthread_cond_signal(&engine->refining_filled);
-    pthread_mutex_unlock(&engine->refining_lock);
+    atomic_store(&live->em.is_wanted, true);
+    pthread_mutex_lock(&engine->refining.lock);
+    engine->refining.is_asked = true;
+    pthread_cond_signal(&engine->refining.filled);
+    pthread_mutex_unlock(&engine->refining.lock);
 }
 
 /* Notes the memory that a model needs to stay, if it alone exceeds the setting `memory`. */
@@ -184,10 +186,10 @@ static void note_need(struct nb_engine *engine, struct nb_live *live)
     if (engine->settings.memory == 0)
         return;
     uint64_t needed = nb_live_memory(live) + nb_log_tables_memory();
-    uint64_t known = atomic_load(&engine->memory_needed);
+    uint64_t known = atomic_load(&engine->memory.needed);
     if (needed <= engine->settings.memory)
         return;
-    while (needed > known && !atomic_compare_exchange_weak(&engine->memory_needed, &known, needed))
+    while (needed > known && !atomic_compare_exchange_weak(&engine->memory.needed, &known, needed))
         ;
 }
 
@@ -226,12 +228,12 @@ int nb_registry_find(struct nb_engine *engine, struct nb_string name, bool unsav
                      struct nb_live **out, struct nb_error *error)
 {
     bool found;
-    pthread_rwlock_rdlock(&engine->registry);
+    pthread_rwlock_rdlock(&engine->registry.lock);
     size_t at = position(engine, name, &found);
-    struct nb_live *live = found ? engine->models[at] : NULL;
+    struct nb_live *live = found ? engine->registry.models[at] : NULL;
     if (live != NULL)
         atomic_fetch_add(&live->references, 1);
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     if (live == NULL) {
         int rc = nb_check_model_name(name, error);
         return rc != 0 ? rc : not_found(name, error);
@@ -326,13 +328,13 @@ void nb_registry_release(struct nb_engine *engine, struct nb_live **live)
         /* An unsaved model without other users was never stored: remove it. */
         bool last;
         bool found;
-        pthread_rwlock_wrlock(&engine->registry);
+        pthread_rwlock_wrlock(&engine->registry.lock);
         size_t at = position(engine, nb_live_name(l), &found);
-        last = atomic_load(&l->references) == 2 && found && engine->models[at] == l &&
+        last = atomic_load(&l->references) == 2 && found && engine->registry.models[at] == l &&
                !atomic_load(&l->persisted);
         if (last)
             remove_at(engine, at);
-        pthread_rwlock_unlock(&engine->registry);
+        pthread_rwlock_unlock(&engine->registry.lock);
         if (last)
             drop_reference(l);
     }
@@ -344,19 +346,19 @@ int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t m
 {
     bool found;
     *count = 0;
-    pthread_rwlock_rdlock(&engine->registry);
+    pthread_rwlock_rdlock(&engine->registry.lock);
     size_t at = after.length == 0 ? 0 : position(engine, after, &found);
     if (after.length > 0 && found)
         at++;
-    size_t left = engine->model_count - at;
+    size_t left = engine->registry.count - at;
     size_t room = left < most ? left : most;
     char **names = calloc(room + 1, sizeof *names);
-    for (; names != NULL && at < engine->model_count && *count < room; at++)
-        if (atomic_load(&engine->models[at]->persisted) &&
-            (names[*count] = strdup(engine->models[at]->name)) != NULL)
+    for (; names != NULL && at < engine->registry.count && *count < room; at++)
+        if (atomic_load(&engine->registry.models[at]->persisted) &&
+            (names[*count] = strdup(engine->registry.models[at]->name)) != NULL)
             ++*count;
-    *more = at < engine->model_count;
-    pthread_rwlock_unlock(&engine->registry);
+    *more = at < engine->registry.count;
+    pthread_rwlock_unlock(&engine->registry.lock);
     *out = names;
     return names == NULL ? nb_error_no_memory(error) : 0;
 }
@@ -365,16 +367,16 @@ struct nb_live *nb_registry_first(struct nb_engine *engine,
                                   bool (*matches)(const struct nb_live *live))
 {
     struct nb_live *found = NULL;
-    pthread_rwlock_rdlock(&engine->registry);
-    for (size_t i = 0; found == NULL && i < engine->model_count; i++) {
-        struct nb_live *live = engine->models[i];
+    pthread_rwlock_rdlock(&engine->registry.lock);
+    for (size_t i = 0; found == NULL && i < engine->registry.count; i++) {
+        struct nb_live *live = engine->registry.models[i];
         if (atomic_load(&live->loaded) && atomic_load(&live->persisted) &&
-            !atomic_load(&live->removed) && !atomic_load(&live->is_damaged) && matches(live))
+            !atomic_load(&live->removed) && !atomic_load(&live->damage.is_found) && matches(live))
             found = live;
     }
     if (found != NULL)
         atomic_fetch_add(&found->references, 1);
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     return found;
 }
 
@@ -396,7 +398,7 @@ static int read_tail(const struct reading *r, struct nb_live *live, struct nb_er
         rc = nb_state_read(&state, value, error);
     if (rc == 0) {
         atomic_store(&live->tail, state.tail);
-        atomic_fetch_add(&r->engine->tail, state.tail);
+        atomic_fetch_add(&r->engine->memory.tail, state.tail);
     }
     return rc == NB_NOT_FOUND ? nb_error_set(error, NB_CORRUPT, "its state is missing") : rc;
 }
@@ -418,7 +420,7 @@ static int note_parent(struct nb_engine *engine, struct nb_live *live, struct nb
     if (parent.length == 0)
         return 0;
     live->parent = nb_string_copy(parent);
-    atomic_store(&engine->has_families, true);
+    atomic_store(&engine->registry.has_parents, true);
     return live->parent != NULL ? 0 : NB_NO_MEMORY;
 }
 
@@ -466,12 +468,12 @@ static int by_number(const void *a, const void *b)
  */
 static uint32_t *listed_numbers(const struct nb_engine *engine)
 {
-    uint32_t *numbers = malloc((engine->model_count + 1) * sizeof *numbers);
+    uint32_t *numbers = malloc((engine->registry.count + 1) * sizeof *numbers);
     if (numbers == NULL)
         return NULL;
-    for (size_t i = 0; i < engine->model_count; i++)
-        numbers[i] = engine->models[i]->number;
-    qsort(numbers, engine->model_count, sizeof *numbers, by_number);
+    for (size_t i = 0; i < engine->registry.count; i++)
+        numbers[i] = engine->registry.models[i]->number;
+    qsort(numbers, engine->registry.count, sizeof *numbers, by_number);
     return numbers;
 }
 
@@ -493,7 +495,7 @@ static int list_damaged(struct nb_engine *engine, const struct nb_surveyed_model
 static int list_missing(struct nb_engine *engine, const struct nb_survey *survey, size_t *found,
                         struct nb_error *error)
 {
-    size_t count = engine->model_count;
+    size_t count = engine->registry.count;
     uint32_t *numbers = listed_numbers(engine);
     int rc = numbers == NULL ? nb_error_no_memory(error) : 0;
     for (size_t i = 0; rc == 0 && i < survey->model_count; i++) {
@@ -565,19 +567,19 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
 {
     *count = 0;
     *memory = 0;
-    pthread_rwlock_rdlock(&engine->registry);
+    pthread_rwlock_rdlock(&engine->registry.lock);
     size_t loaded = 0;
-    for (size_t i = 0; i < engine->model_count; i++)
-        loaded += atomic_load(&engine->models[i]->loaded);
+    for (size_t i = 0; i < engine->registry.count; i++)
+        loaded += atomic_load(&engine->registry.models[i]->loaded);
     struct coldness *list = malloc((loaded + 1) * sizeof *list);
-    for (size_t i = 0; list != NULL && i < engine->model_count && *count < loaded; i++) {
-        struct nb_live *live = engine->models[i];
+    for (size_t i = 0; list != NULL && i < engine->registry.count && *count < loaded; i++) {
+        struct nb_live *live = engine->registry.models[i];
         if (!atomic_load(&live->loaded))
             continue;
         atomic_fetch_add(&live->references, 1);
         list[(*count)++] = (struct coldness){.live = live, .used = atomic_load(&live->used)};
     }
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     for (size_t i = 0; i < *count; i++) {
         list[i].memory = nb_live_memory(list[i].live);
         *memory += list[i].memory;
@@ -591,7 +593,7 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
  */
 static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
 {
-    return atomic_load(&live->wants_refit) && !atomic_load(&live->is_damaged) &&
+    return atomic_load(&live->wants_refit) && !atomic_load(&live->damage.is_found) &&
            nb_transaction_health(engine, NULL) == 0;
 }
 
@@ -605,7 +607,7 @@ bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
     struct nb_current_entries *current = NULL;
     struct nb_stack_fit *fit = NULL;
     struct nb_pass *pass = NULL;
-    pthread_rwlock_wrlock(&engine->registry);
+    pthread_rwlock_wrlock(&engine->registry.lock);
     bool idle = atomic_load(&live->references) == 2 && atomic_load(&live->persisted) &&
                 !will_be_fitted(engine, live);
     if (idle) {
@@ -628,9 +630,9 @@ bool nb_trim_model(struct nb_engine *engine, struct nb_live *live)
         live->pass = NULL;
         nb_live_note_memory(live);
     }
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     if (idle)
-        atomic_fetch_sub(&engine->memory, atomic_exchange(&live->bytes, 0));
+        atomic_fetch_sub(&engine->memory.used, atomic_exchange(&live->bytes, 0));
     nb_near_duplicate_list_free(&near_duplicate_list);
     nb_current_entries_free(&current);
     nb_stack_fit_free(&fit);

@@ -3,8 +3,8 @@
  * The private state of an engine, shared by the files of core/model/live and core/engine. For these
  * alone.
  *
- * Order of locks: `registry`, a model's `loading`, its counts, its weights, the store's. A model's
- * `lock`, `queue_lock` and `health_lock` are taken last and held briefly.
+ * Order of locks: the registry's, a model's `loading`, its counts, its weights, the store's. A
+ * model's `lock`, and those of the queue and of the health are taken last and held briefly.
  */
 #ifndef NB_CORE_MODEL_STATE_H
 #define NB_CORE_MODEL_STATE_H
@@ -52,6 +52,64 @@ struct nb_unused_pass {
     bool is_ready;        /* all entries that were superseded until then are removed */
 };
 
+/* The models by name. */
+struct nb_registry {
+    pthread_rwlock_t lock;
+    struct nb_live **models; /* sorted by name */
+    size_t count, room;
+    atomic_bool has_parents; /* some model has, or had, a parent */
+};
+
+/* The work that waits for the writer. */
+struct nb_work_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t filled, finished;
+    struct nb_job *first, *last;
+    size_t waiting;        /* jobs from first to last */
+    size_t expected;       /* the next commit begins when this many jobs wait ... */
+    uint64_t gather_until; /* ... or at this time on nb_clock_monotonic; the writer's */
+    uint64_t sync_time;    /* nanoseconds that the last commit took to sync; the writer's */
+    bool closing;
+    bool trim;          /* models in memory exceed the setting `memory` */
+    bool remember;      /* many verdicts wait for the history */
+    atomic_bool refits; /* a loaded model may want a refit; set under the lock, or by the writer */
+};
+
+/* The thread that fits documents without a label (core/em/unlabelled.h). */
+struct nb_refining {
+    pthread_mutex_t lock; /* taken last and held briefly */
+    pthread_cond_t filled;
+    bool is_asked, stops;
+    bool runs;                         /* a model is being fitted: one at a time, to bound memory */
+    pthread_cond_t turn;               /* signalled when it is done */
+    struct nb_refining_worker *worker; /* NULL: not started */
+};
+
+/* Memory that is kept from one change to the next (core/writer/submit_features.h). */
+struct nb_spares {
+    _Atomic(struct nb_features_coder *) coder; /* NULL: in use */
+    _Atomic(struct nb_foreseen *) foreseen;    /* an empty one, or NULL */
+    atomic_bool foresees; /* the new features of the last change were foreseen correctly */
+};
+
+/* The memory of the models. */
+struct nb_memory_use {
+    atomic_uint_fast64_t used; /* sum of the models' `bytes`, if the setting `memory` is set */
+    atomic_uint_fast64_t tail; /* sum of the models' `tail` */
+    /* The setting `memory` that the largest model needs to stay in memory, if it alone exceeds the
+     * present setting; 0: no model does. Such a model is loaded again at each use. */
+    atomic_uint_fast64_t needed;
+};
+
+/* Whether the store takes changes. */
+struct nb_health {
+    pthread_mutex_t lock;
+    struct nb_error error; /* code 0: the last commit succeeded */
+    /* The writer's, while the store fails: the time of the next try, the pause before it, and about
+     * how many bytes the last failed transaction would have written. */
+    uint64_t not_before, pause, refused_bytes;
+};
+
 struct nb_engine {
     struct nb_engine_settings settings;
     char *directory;
@@ -59,32 +117,15 @@ struct nb_engine {
     struct nb_key key; /* the store's key */
     /* Borrowed; by stream; NULL: none, or not yet (core/model/relayed.h). */
     const struct nb_relay *_Atomic relays[NB_STREAMS_MOST];
-
-    pthread_rwlock_t registry; /* protects `models` */
-    struct nb_live **models;   /* sorted by name */
-    size_t model_count, model_room;
-
-    pthread_mutex_t queue_lock;
-    pthread_cond_t queue_filled;
-    pthread_cond_t task_finished;
-    struct nb_job *first, *last;
-    size_t waiting;        /* jobs from first to last */
-    size_t expected;       /* the next commit begins when this many jobs wait ... */
-    uint64_t gather_until; /* ... or at this time on nb_clock_monotonic; the writer's */
-    uint64_t sync_time;    /* nanoseconds that the last commit took to sync; the writer's */
-    bool closing;
-    bool trim;     /* models in memory exceed the setting `memory` */
-    bool remember; /* many verdicts wait for the history */
-    atomic_bool
-        refits; /* a loaded model may want a refit; set under queue_lock, or by the writer */
-    /* For core/em/unlabelled.h. `refining_lock` is taken last and held briefly. */
-    pthread_mutex_t refining_lock;
-    pthread_cond_t refining_filled;
-    bool refining_asked, refining_stops;
-    bool refines;                 /* a model is being fitted: one at a time, to bound memory */
-    pthread_cond_t refining_turn; /* signalled when it is done */
-    struct nb_refining_worker *refining_worker; /* NULL: not started */
-    atomic_bool has_families;                   /* some model has, or had, a parent */
+    struct nb_registry registry;
+    struct nb_work_queue queue;
+    struct nb_refining refining;
+    struct nb_spares spares;
+    struct nb_memory_use memory;
+    struct nb_health health;
+    struct nb_counters counters;
+    struct nb_traffic traffic;
+    atomic_uint_fast64_t superseded_seconds; /* as in the settings, until it is changed */
     bool writer_started;
     pthread_t writer;
 
@@ -95,34 +136,15 @@ struct nb_engine {
     struct nb_unused_pass unused;           /* under way */
     struct nb_ageing *ageing;               /* NULL: not there yet */
     struct nb_recalibration *recalibration; /* under way (core/writer/recalibrate.h), or NULL */
+    struct nb_remembering *remembering;     /* verdicts for the history (core/writer/remember.h) */
     bool purge;                             /* there may be data of deleted models */
     size_t freed_after; /* documents since freed memory was returned to the kernel */
-    struct nb_live *unsaved, *unsaved_last; /* models that a start would replay, oldest first */
+    struct {
+        struct nb_live *first, *last; /* models that a start would replay, oldest first */
+    } unsaved;
     struct nb_buffer scratch;
     struct nb_features_coder *coder;
     struct nb_learner *learner;
-    /* For core/writer/submit_features.h: a spare coder, or NULL; and whether the new
-     * features of the last change were foreseen correctly. */
-    _Atomic(struct nb_features_coder *) spare_coder;
-    _Atomic(struct nb_foreseen *) spare_foreseen; /* an empty one, or NULL */
-    atomic_bool foresees;
-    atomic_uint_fast64_t memory; /* sum of the models' `bytes`, if `memory` is set */
-    atomic_uint_fast64_t tail;   /* sum of the models' `tail` */
-
-    /* The setting `memory` that the largest model needs to stay in memory, if it alone exceeds the
-     * present setting; 0: no model does. Such a model is loaded again at each use. */
-    atomic_uint_fast64_t memory_needed;
-
-    struct nb_remembering *remembering; /* verdicts for the history (core/writer/remember.h) */
-    struct nb_traffic traffic;
-
-    pthread_mutex_t health_lock;
-    struct nb_error health; /* code 0: the last commit succeeded */
-    /* The writer's, while the store fails: the time of the next try, the pause before it, and about
-     * how many bytes the last failed transaction would have written. */
-    uint64_t not_before, pause, refused_bytes;
-    struct nb_counters counters;
-    atomic_uint_fast64_t superseded_seconds; /* as in the settings, until it is changed */
 };
 
 #endif

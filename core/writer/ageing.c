@@ -108,7 +108,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     const struct nb_change *c = &entry->change;
     size_t taken = nb_batch_size(t->batch);
     if (!t->has_looked)
-        t->live->aged_to = entry->number;
+        t->live->ageing.to = entry->number;
     t->has_looked = true;
     if (taken < t->count || c->time < t->before) {
         t->young = 0;
@@ -125,7 +125,7 @@ static int find(struct nb_engine *engine, struct taking *t)
     int rc = nb_store_snapshot(engine->store, &view, &why);
     if (rc != 0)
         return rc;
-    rc = nb_ledger_walk_only(&view, t->live->number, t->live->aged_to, NB_LEDGER_LIVING, take, t,
+    rc = nb_ledger_walk_only(&view, t->live->number, t->live->ageing.to, NB_LEDGER_LIVING, take, t,
                              &why);
     nb_store_snapshot_end(&view);
     if (rc == NB_CORRUPT)
@@ -147,7 +147,7 @@ static struct taking wanted(struct nb_live *live, const struct nb_settings *sett
     uint64_t age = settings->max_age;
     if (settings->max_documents > 0 && documents > settings->max_documents)
         t.count = documents - settings->max_documents;
-    if (age > 0 && nb_clock_monotonic() >= live->aged_at)
+    if (age > 0 && nb_clock_monotonic() >= live->ageing.at)
         t.before = nb_clock_now() - (int64_t)age * 1000;
     return t;
 }
@@ -158,7 +158,7 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
                        size_t most)
 {
     if (live->number == 0 || !atomic_load(&live->persisted) || atomic_load(&live->removed) ||
-        atomic_load(&live->is_damaged) || live->published == NULL)
+        atomic_load(&live->damage.is_found) || live->published == NULL)
         return false;
     const struct nb_settings *settings = &live->published->settings;
     struct taking t = wanted(live, settings, live->checkpoint.totals.current);
@@ -170,7 +170,7 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
         return false;
     bool found = find(engine, &t) == 0 && nb_batch_size(t.batch) > 0;
     if (t.before > 0 && !t.has_more)
-        live->aged_at = nb_clock_monotonic() + pause_of(settings->max_age);
+        live->ageing.at = nb_clock_monotonic() + pause_of(settings->max_age);
     add_batch(engine, group, t.batch);
     return found && !engine->settings.shared; /* with shared changes, the documents go when the
                                                  stream brings the changes back */
@@ -216,7 +216,7 @@ static bool is_due_cold(struct nb_engine *engine, struct nb_live *live)
         is_due = find(engine, &t) == 0 && t.has_more;
         nb_batch_free(&t.batch);
         if (!is_due)
-            live->aged_at = nb_clock_monotonic() + pause_of(settings.max_age);
+            live->ageing.at = nb_clock_monotonic() + pause_of(settings.max_age);
     }
     nb_settings_deinit(&settings);
     return is_due;
@@ -230,7 +230,7 @@ static bool age_model(struct nb_engine *engine, const char *name, size_t most)
     if (nb_registry_find(engine, nb_string_of(name), false, &live, NULL) != 0)
         return false;
     found = nb_remember_age(engine, live);
-    bool is_wanted = !atomic_load(&live->is_damaged) &&
+    bool is_wanted = !atomic_load(&live->damage.is_found) &&
                      (atomic_load(&live->loaded) ||
                       (is_due_cold(engine, live) && nb_registry_load(engine, live, NULL) == 0));
     if (is_wanted)
@@ -292,13 +292,13 @@ struct disk {
 static struct nb_live *live_of(struct nb_engine *engine, uint32_t number)
 {
     struct nb_live *found = NULL;
-    pthread_rwlock_rdlock(&engine->registry);
-    for (size_t i = 0; found == NULL && i < engine->model_count; i++)
-        if (engine->models[i]->number == number)
-            found = engine->models[i];
+    pthread_rwlock_rdlock(&engine->registry.lock);
+    for (size_t i = 0; found == NULL && i < engine->registry.count; i++)
+        if (engine->registry.models[i]->number == number)
+            found = engine->registry.models[i];
     if (found != NULL)
         atomic_fetch_add(&found->references, 1);
-    pthread_rwlock_unlock(&engine->registry);
+    pthread_rwlock_unlock(&engine->registry.lock);
     return found;
 }
 
@@ -317,7 +317,7 @@ static bool begin_model(struct disk *d, uint32_t number)
     end_model(d);
     d->live = live_of(d->engine, number);
     return d->live != NULL && atomic_load(&d->live->persisted) &&
-           !atomic_load(&d->live->is_damaged) &&
+           !atomic_load(&d->live->damage.is_found) &&
            nb_batch_new(d->engine, nb_live_name(d->live), false, &d->batch, NULL) == 0;
 }
 

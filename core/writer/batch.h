@@ -191,7 +191,7 @@ struct nb_batch {
     struct nb_job job;
     struct nb_engine *engine;
     struct nb_live *live; /* NULL until the first change */
-    unsigned pin;         /* index of the one of live->pins that the batch holds */
+    unsigned pin;         /* index of the one of live->epoch.pins that the batch holds */
     struct nb_buffer name;
     bool single;
     bool quarantined; /* changes that are added go to the quarantine */

@@ -432,7 +432,7 @@ static int write_one(const struct nb_view *view, const struct waiting *w, struct
     if (limits.records == 0 || atomic_load(&w->live->removed))
         return 0;
     /* If the transaction fails, the next reader meets the damage again. */
-    int rc = atomic_exchange(&w->live->is_history_damaged, false)
+    int rc = atomic_exchange(&w->live->history.is_damaged, false)
                  ? nb_history_clear(view, model, error)
                  : 0;
     if (rc == 0)
@@ -546,13 +546,13 @@ bool nb_remember_age(struct nb_engine *engine, struct nb_live *live)
 {
     struct ageing a = {.model = live->number};
     if (live->number == 0 || !atomic_load(&live->persisted) || atomic_load(&live->removed) ||
-        nb_clock_monotonic() < live->history_at)
+        nb_clock_monotonic() < live->history.at)
         return false;
-    live->history_at = nb_clock_monotonic() + LOOK_EVERY;
+    live->history.at = nb_clock_monotonic() + LOOK_EVERY;
     if (!has_history(engine, live->number) || !find_limits(engine, live, &a.limits) ||
         nb_transaction(engine, 0, write_aged, &a, NULL) != 0 || a.removed < AGED_AT_ONCE)
         return false;
-    live->history_at = 0;
+    live->history.at = 0;
     return true;
 }
 

@@ -492,10 +492,10 @@ static int put_slices(struct nb_group *group, struct nb_view *view, uint64_t fea
     struct nb_engine *engine = group->engine;
     uint32_t due = nb_checkpoint_due(engine, features);
     int rc = 0;
-    for (struct nb_live *live = engine->unsaved; rc == 0 && due > 0 && live != NULL;
-         live = live->unsaved_after) {
+    for (struct nb_live *live = engine->unsaved.first; rc == 0 && due > 0 && live != NULL;
+         live = live->unsaved.after) {
         uint32_t written;
-        if (!atomic_load(&live->loaded) || atomic_load(&live->is_damaged))
+        if (!atomic_load(&live->loaded) || atomic_load(&live->damage.is_found))
             continue;
         if (nb_group_model(group, live) == NULL)
             return nb_error_no_memory(error);
@@ -516,7 +516,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
         struct nb_live *live = group->items[i].batch->live;
         /* A removed model writes nothing: its data may be deleted already. */
-        if (atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+        if (atomic_load(&live->removed) || atomic_load(&live->damage.is_found) ||
             !live->checkpoint.garbage)
             continue;
         if (nb_group_model(group, live) == NULL)
@@ -671,7 +671,7 @@ static void finish_model(struct nb_engine *engine, const struct nb_group_model *
     atomic_fetch_add(&live->replaced, model->replaced);
     nb_refining_ask(engine, live);
     if (live->fit != NULL)
-        atomic_store(&engine->refits, true);
+        atomic_store(&engine->queue.refits, true);
     nb_checkpoint_note(engine, live, model->features);
 }
 
@@ -704,7 +704,7 @@ static bool mark_damaged(const struct nb_group *group, const struct nb_error *wh
     bool marked = false;
     for (size_t i = 0; i < group->model_count; i++) {
         struct nb_live *live = group->models[i].live;
-        if (!group->models[i].damaged || atomic_load(&live->is_damaged))
+        if (!group->models[i].damaged || atomic_load(&live->damage.is_found))
             continue;
         nb_live_set_damaged(live, why);
         marked = true;

@@ -588,7 +588,7 @@ int nb_stage_encode_features(struct nb_stage *s)
         rc = encode_rows(m);
     }
     bool foreseen = are_foreseen(s);
-    atomic_store(&s->group->engine->foresees, foreseen);
+    atomic_store(&s->group->engine->spares.foresees, foreseen);
     if (rc != 0 || !foreseen || s->change->foreseen_texts.length == 0)
         return rc != 0 ? rc : encode(s);
     m->coded = nb_buffer_string(&s->change->foreseen_texts);

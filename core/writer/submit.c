@@ -74,7 +74,7 @@ void nb_batch_free(struct nb_batch **batch)
         nb_submitted_deinit(&b->changes[i]);
     free(b->changes);
     if (b->live != NULL)
-        atomic_fetch_sub(&b->live->pins[b->pin], 1);
+        atomic_fetch_sub(&b->live->epoch.pins[b->pin], 1);
     nb_registry_release(b->engine, &b->live);
     nb_bag_deinit(&b->scratch);
     nb_bag_rows_deinit(&b->scratch_rows);
@@ -181,14 +181,14 @@ static int find_model(struct nb_batch *batch, const struct nb_document *document
 static void pin(struct nb_batch *batch)
 {
     struct nb_live *live = batch->live;
-    unsigned epoch = atomic_load(&live->epoch);
+    unsigned epoch = atomic_load(&live->epoch.now);
     for (;;) {
         batch->pin = epoch & 1;
-        atomic_fetch_add(&live->pins[batch->pin], 1);
-        unsigned now = atomic_load(&live->epoch);
+        atomic_fetch_add(&live->epoch.pins[batch->pin], 1);
+        unsigned now = atomic_load(&live->epoch.now);
         if (now == epoch)
             return;
-        atomic_fetch_sub(&live->pins[batch->pin], 1);
+        atomic_fetch_sub(&live->epoch.pins[batch->pin], 1);
         epoch = now;
     }
 }

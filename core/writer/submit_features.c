@@ -37,7 +37,7 @@ void nb_foreseen_put_back(struct nb_engine *engine, struct nb_foreseen **foresee
         if (f->room > 0)
             memset(f->slots, 0, f->room * sizeof *f->slots);
         f->count = 0;
-        f = atomic_exchange(&engine->spare_foreseen, f);
+        f = atomic_exchange(&engine->spares.foreseen, f);
     }
     nb_foreseen_free(&f);
 }
@@ -50,7 +50,7 @@ size_t nb_foreseen_memory(const struct nb_foreseen *foreseen)
 static int take(struct nb_batch *batch)
 {
     if (batch->foreseen == NULL)
-        batch->foreseen = atomic_exchange(&batch->engine->spare_foreseen, NULL);
+        batch->foreseen = atomic_exchange(&batch->engine->spares.foreseen, NULL);
     if (batch->foreseen == NULL)
         batch->foreseen = calloc(1, sizeof *batch->foreseen);
     return batch->foreseen == NULL ? NB_NO_MEMORY : 0;
@@ -202,14 +202,14 @@ static int mark_features(struct nb_batch *batch, struct nb_submitted *change)
 static int encode(struct nb_engine *engine, const struct nb_foreseen *f,
                   struct nb_submitted *change)
 {
-    struct nb_features_coder *coder = atomic_exchange(&engine->spare_coder, NULL);
+    struct nb_features_coder *coder = atomic_exchange(&engine->spares.coder, NULL);
     if (coder == NULL)
         coder = nb_features_coder_new();
     if (coder == NULL)
         return NB_NO_MEMORY;
     int rc = nb_features_encode(coder, f->ids, f->texts, change->foreseen_count,
                                 &change->foreseen_texts);
-    coder = atomic_exchange(&engine->spare_coder, coder);
+    coder = atomic_exchange(&engine->spares.coder, coder);
     nb_features_coder_free(&coder);
     return rc;
 }
@@ -219,7 +219,7 @@ static int encode(struct nb_engine *engine, const struct nb_foreseen *f,
 static int foresee(struct nb_batch *batch, struct nb_submitted *change)
 {
     int rc = mark_features(batch, change);
-    if (rc != 0 || change->foreseen_count == 0 || !atomic_load(&batch->engine->foresees) ||
+    if (rc != 0 || change->foreseen_count == 0 || !atomic_load(&batch->engine->spares.foresees) ||
         !nb_remember_keeps_texts(batch->engine, batch->live))
         return rc;
     return encode(batch->engine, batch->foreseen, change);

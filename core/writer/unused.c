@@ -31,7 +31,7 @@ static uint32_t nb_unused_rows(const struct nb_live *live)
         used += nb_model_vocabulary(counts, NB_FIRST_PART + part);
     assert(used <= nb_model_rows(counts));
     uint32_t unused = nb_model_rows(counts) - (uint32_t)used;
-    uint32_t held = atomic_load(&live->unlabelled) == 0 ? 0 : live->unused_held;
+    uint32_t held = atomic_load(&live->unlabelled) == 0 ? 0 : live->unused.held;
     return unused > held ? unused - held : 0;
 }
 
@@ -47,33 +47,33 @@ uint32_t nb_unused_allowed(const struct nb_engine *engine, const struct nb_live 
 static bool can_be_changed(const struct nb_live *live)
 {
     return live->number != 0 && atomic_load(&live->persisted) && atomic_load(&live->loaded) &&
-           !atomic_load(&live->removed) && !atomic_load(&live->is_damaged);
+           !atomic_load(&live->removed) && !atomic_load(&live->damage.is_found);
 }
 
 void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t least)
 {
-    unsigned epoch = atomic_load(&live->epoch);
+    unsigned epoch = atomic_load(&live->epoch.now);
     /* Sums follow the order of the rows: if several nodes dropped rows at different times, their
      * weights would drift apart. */
     if (engine->settings.shared)
         return;
     if (engine->unused.live != NULL || !can_be_changed(live) ||
-        live->unused_tried == engine->serials.entry || nb_unused_rows(live) < least ||
-        atomic_load(&live->pins[(epoch + 1) & 1]) != 0)
+        live->unused.tried == engine->serials.entry || nb_unused_rows(live) < least ||
+        atomic_load(&live->epoch.pins[(epoch + 1) & 1]) != 0)
         return;
     uint32_t rows = nb_model_rows(live->counts);
     unsigned char *unused = calloc((size_t)rows / 8 + 1, 1);
     if (unused == NULL)
         return;
-    atomic_store(&live->epoch, epoch + 1); /* before the rows are checked */
+    atomic_store(&live->epoch.now, epoch + 1); /* before the rows are checked */
     for (uint32_t row = 0; row < rows; row++)
         if (nb_model_row_is_unused(live->counts, row) &&
             !nb_model_is_dropped(nb_model_row_id(live->counts, row)))
             unused[row / 8] = (unsigned char)(unused[row / 8] | 1u << row % 8);
-    assert(live->unused == NULL);
-    live->unused = unused;
-    live->unused_rows = rows;
-    live->unused_held = 0;
+    assert(live->unused.rows == NULL);
+    live->unused.rows = unused;
+    live->unused.count = rows;
+    live->unused.held = 0;
     atomic_fetch_add(&live->references, 1);
     engine->unused = (struct nb_unused_pass){.live = live,
                                              .until = live->checkpoint.last,
@@ -88,9 +88,9 @@ void nb_unused_end(struct nb_engine *engine)
         return;
     if (engine->unused.has_dropped && live->counts != NULL)
         nb_model_sort_dropped(live->counts);
-    free(live->unused);
-    live->unused = NULL;
-    live->unused_tried = engine->unused.newest;
+    free(live->unused.rows);
+    live->unused.rows = NULL;
+    live->unused.tried = engine->unused.newest;
     engine->unused = (struct nb_unused_pass){.live = NULL};
     nb_registry_release(engine, &live);
 }
@@ -114,10 +114,10 @@ static int hold(void *user, struct nb_entry *entry, struct nb_error *error)
     int rc = nb_bag_decode(entry->change.bag, nb_model_rows(live->counts), &h->bag, error);
     for (size_t i = 0; rc == 0 && i < h->bag.size; i++) {
         uint32_t row = h->bag.counts[i].row;
-        if (row >= live->unused_rows || !nb_unused_has(live, row))
+        if (row >= live->unused.count || !nb_unused_has(live, row))
             continue;
         nb_unused_clear(live, row);
-        live->unused_held++;
+        live->unused.held++;
     }
     return rc;
 }
@@ -150,7 +150,7 @@ static bool is_ready(struct nb_engine *engine)
     struct nb_live *live = pass->live;
     struct nb_view view;
     bool has_garbage = true;
-    if (atomic_load(&live->pins[pass->pin]) != 0)
+    if (atomic_load(&live->epoch.pins[pass->pin]) != 0)
         return false;
     if (pass->is_ready)
         return true;
@@ -264,7 +264,7 @@ static void collect(struct nb_unused_pass *pass, struct slice *s)
     const struct nb_live *live = pass->live;
     uint32_t ranges = 0;
     uint32_t last = UINT32_MAX;
-    for (; pass->next < live->unused_rows && s->count < SLICE_ROWS; pass->next++) {
+    for (; pass->next < live->unused.count && s->count < SLICE_ROWS; pass->next++) {
         uint32_t range = pass->next / NB_RANGE_ROWS;
         if (!nb_unused_has(live, pass->next))
             continue;
@@ -328,7 +328,7 @@ bool nb_unused_step(struct nb_engine *engine)
         s->live = live;
         s->totals = live->checkpoint.totals;
         collect(pass, s);
-        goes_on = s->count > 0 && drop_slice(engine, s) && pass->next < live->unused_rows;
+        goes_on = s->count > 0 && drop_slice(engine, s) && pass->next < live->unused.count;
     }
     free(s);
     if (!goes_on)

@@ -228,7 +228,7 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
     struct nb_settings settings;
     bool done;
     if (nb_transaction_health(engine, NULL) != 0 || !atomic_load(&live->persisted) ||
-        atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+        atomic_load(&live->removed) || atomic_load(&live->damage.is_found) ||
         !nb_recalibrate_is_wanted(live))
         return false;
     int rc = nb_recalibrate_some(engine, live, &done, &settings);
@@ -272,7 +272,7 @@ enum {
  * replays it. */
 static int save_model(struct nb_engine *engine, struct nb_live *live)
 {
-    if (atomic_load(&live->removed) || atomic_load(&live->is_damaged) ||
+    if (atomic_load(&live->removed) || atomic_load(&live->damage.is_found) ||
         atomic_load(&live->tail) < SHORT_TAIL)
         return 0;
     return nb_checkpoint_all(engine, live, NULL, NULL);
@@ -303,13 +303,13 @@ static bool save_one(struct nb_engine *engine, struct nb_live *live,
 static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine *engine))
 {
     bool goes_on = true;
-    while (engine->unsaved != NULL && goes_on && !stop(engine)) {
-        struct nb_live *live = engine->unsaved;
+    while (engine->unsaved.first != NULL && goes_on && !stop(engine)) {
+        struct nb_live *live = engine->unsaved.first;
         bool was_loaded = atomic_load(&live->loaded);
         atomic_fetch_add(&live->references, 1);
         goes_on = save_one(engine, live, stop);
         /* A model whose saving had to stop stays loaded for the next quiet moment. */
-        if (!was_loaded && !live->is_unsaved)
+        if (!was_loaded && !live->unsaved.is_listed)
             (void)nb_trim_model(engine, live);
         nb_registry_release(engine, &live);
     }
@@ -317,9 +317,9 @@ static void save_unsaved(struct nb_engine *engine, bool (*stop)(struct nb_engine
 
 static bool is_closing(struct nb_engine *engine)
 {
-    pthread_mutex_lock(&engine->queue_lock);
-    bool closing = engine->closing;
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    bool closing = engine->queue.closing;
+    pthread_mutex_unlock(&engine->queue.lock);
     return closing;
 }
 
@@ -340,9 +340,9 @@ void nb_upkeep_trim(struct nb_engine *engine)
 
 static bool work_waits(struct nb_engine *engine)
 {
-    pthread_mutex_lock(&engine->queue_lock);
-    bool waits = engine->first != NULL || engine->closing;
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    bool waits = engine->queue.first != NULL || engine->queue.closing;
+    pthread_mutex_unlock(&engine->queue.lock);
     return waits;
 }
 
@@ -390,7 +390,7 @@ void nb_upkeep_quiet(struct nb_engine *engine)
 static bool is_over(const struct nb_engine *engine)
 {
     uint64_t most = engine->settings.memory;
-    return most != 0 && atomic_load(&engine->memory) > most;
+    return most != 0 && atomic_load(&engine->memory.used) > most;
 }
 
 /* Deletes one slice, unless there is nothing to delete or the last slice was a short time ago. */

@@ -289,7 +289,7 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         atomic_store(&live->persisted, true);
         nb_refit_note(live);
         if (atomic_load(&live->wants_refit))
-            atomic_store(&engine->refits, true);
+            atomic_store(&engine->queue.refits, true);
         nb_checkpoint_note(engine, live, 0);
         nb_parents_note(engine, live, &parent);
     }

@@ -209,11 +209,11 @@ static int compare_models(struct comparing *c, struct nb_error *error)
     uint64_t there = 0;
     for (size_t i = 0; i < c->survey->model_count; i++)
         there += nb_surveyed_exists(&c->survey->models[i]);
-    if (there != engine->model_count)
-        nb_differ(c->d, "%zu models are stored, the ledger gives %" PRIu64, engine->model_count,
+    if (there != engine->registry.count)
+        nb_differ(c->d, "%zu models are stored, the ledger gives %" PRIu64, engine->registry.count,
                   there);
-    for (size_t i = 0; rc == 0 && i < engine->model_count; i++)
-        rc = compare_model(c, engine->models[i], error);
+    for (size_t i = 0; rc == 0 && i < engine->registry.count; i++)
+        rc = compare_model(c, engine->registry.models[i], error);
     return rc;
 }
 

@@ -69,7 +69,7 @@ int nb_reading_tell(struct nb_reading *reading, int rc, const struct nb_error *w
     assert(rc >= 0 || why != NULL);
     if (rc != NB_CORRUPT)
         return rc >= 0 ? rc : nb_error_set(error, rc, "%s", why->text);
-    atomic_store(&reading->live->is_history_damaged, true);
+    atomic_store(&reading->live->history.is_damaged, true);
     return nb_error_set(error, NB_DAMAGED,
                         "the history of the model is damaged: it is removed when the next verdict "
                         "is kept");

@@ -104,9 +104,9 @@ static void wait_until_fitted(uint64_t documents)
 
 static void rest_for_an_hour(void)
 {
-    while (atomic_load(&live->is_refining)) /* it says itself when the next one may begin */
+    while (atomic_load(&live->em.is_under_way)) /* it says itself when the next one may begin */
         usleep(1000);
-    atomic_store(&live->refine_at, nb_clock_monotonic() + hour);
+    atomic_store(&live->em.due_at, nb_clock_monotonic() + hour);
 }
 
 START_TEST(a_model_rests_between_two_fits)
@@ -118,7 +118,7 @@ START_TEST(a_model_rests_between_two_fits)
     train(LABELLED + UNLABELLED, UNLABELLED - 1, false);
     usleep(300000);
     ck_assert_uint_eq(fitted(), UNLABELLED);
-    atomic_store(&live->refine_at, 0); /* it looks once a second */
+    atomic_store(&live->em.due_at, 0); /* it looks once a second */
     wait_until_fitted(2 * UNLABELLED - 1);
 }
 END_TEST
@@ -250,7 +250,7 @@ START_TEST(a_fit_ends_with_its_settings_also_while_the_model_is_not_in_memory)
     ck_assert(!atomic_load(&live->loaded));
     ck_assert_int_eq(nb_registry_acquire(engine, str("m"), false, &live, NULL), 0);
     ck_assert_uint_eq(fitted(), 0);
-    atomic_store(&live->refine_at, 0);
+    atomic_store(&live->em.due_at, 0);
     wait_until_fitted(UNLABELLED);
     struct nb_refined *refined = nb_live_refined(live);
     ck_assert_double_eq(refined->weight, .25);

@@ -256,9 +256,9 @@ static void *put_in_a_thread(void *argument)
 
 static bool task_waits(void)
 {
-    pthread_mutex_lock(&engine->queue_lock);
-    bool waits = engine->waiting == 1;
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
+    bool waits = engine->queue.waiting == 1;
+    pthread_mutex_unlock(&engine->queue.lock);
     return waits;
 }
 
@@ -611,9 +611,9 @@ static struct nb_batch *revising_batch(uint32_t forgotten, uint32_t from, uint32
 
 static struct nb_live *live_of(const char *model)
 {
-    for (size_t i = 0; i < engine->model_count; i++)
-        if (strcmp(engine->models[i]->name, model) == 0)
-            return engine->models[i];
+    for (size_t i = 0; i < engine->registry.count; i++)
+        if (strcmp(engine->registry.models[i]->name, model) == 0)
+            return engine->registry.models[i];
     ck_abort_msg("no model %s", model);
 }
 

@@ -97,8 +97,8 @@ static uint64_t apply(struct nb_batch *batch, enum nb_status status)
 
 static uint64_t lost_rows(void)
 {
-    ck_assert_uint_eq(engine->model_count, 1);
-    return nb_model_lost_rows(engine->models[0]->counts);
+    ck_assert_uint_eq(engine->registry.count, 1);
+    return nb_model_lost_rows(engine->registry.models[0]->counts);
 }
 
 /* The rows of a near-duplicate are taken back. */
@@ -168,16 +168,16 @@ START_TEST(features_that_others_bring_meanwhile)
                                           "lime olive maroon silver gold coral plum ivory"};
     static const char *const other[] = {"lime red violet indigo beige khaki mint salmon lilac"};
     (void)apply(batch_of(before, 2, "b"), NB_LEARNED);
-    ck_assert(atomic_load(&engine->foresees));
+    ck_assert(atomic_load(&engine->spares.foresees));
     struct nb_batch *all = batch_of(waiting, 3, "a");
     struct nb_batch *again = batch_of(waiting, 3, "g");
     struct nb_batch *some = batch_of(other, 1, "s");
     ck_assert_uint_eq(all->changes[1].foreseen_count, 7);
     ck_assert_uint_gt(all->changes[1].foreseen_texts.length, 0);
     ck_assert_uint_eq(apply(some, NB_LEARNED), 9);
-    ck_assert(atomic_load(&engine->foresees));
+    ck_assert(atomic_load(&engine->spares.foresees));
     ck_assert_uint_eq(apply(all, NB_LEARNED), 7 + 7 + 7);
-    ck_assert(!atomic_load(&engine->foresees));
+    ck_assert(!atomic_load(&engine->spares.foresees));
     nb_engine_apply(engine, again); /* all are near-duplicates */
     nb_batch_free(&again);
     struct nb_batch *last = batch_of(other, 1, "l");
@@ -188,8 +188,8 @@ END_TEST
 
 static uint32_t rows(void)
 {
-    ck_assert_uint_eq(engine->model_count, 1);
-    return nb_model_rows(engine->models[0]->counts);
+    ck_assert_uint_eq(engine->registry.count, 1);
+    return nb_model_rows(engine->registry.models[0]->counts);
 }
 
 static void forget(const char *id)

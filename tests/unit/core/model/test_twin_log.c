@@ -72,8 +72,8 @@ static void make_document(char *text)
 /* The writer goes on with a refit by itself. */
 static void settle(void)
 {
-    for (size_t i = 0; i < engine->model_count; i++)
-        while (atomic_load(&engine->models[i]->wants_refit))
+    for (size_t i = 0; i < engine->registry.count; i++)
+        while (atomic_load(&engine->registry.models[i]->wants_refit))
             usleep(1000);
 }
 
@@ -157,9 +157,9 @@ static struct nb_buffer live_stack(struct nb_engine *of)
 {
     struct nb_buffer stack = {0};
     struct nb_packer p = {.out = &stack};
-    for (size_t i = 0; i < of->model_count; i++)
-        if (strcmp(of->models[i]->name, "m") == 0)
-            nb_stack_weights_write(of->models[i]->published->weights, &p);
+    for (size_t i = 0; i < of->registry.count; i++)
+        if (strcmp(of->registry.models[i]->name, "m") == 0)
+            nb_stack_weights_write(of->registry.models[i]->published->weights, &p);
     ck_assert_int_eq(p.code, 0);
     return stack;
 }
@@ -202,8 +202,8 @@ static struct table read_table(void)
 
 static struct nb_twin_log *log_of(void)
 {
-    ck_assert_uint_eq(engine->model_count, 1);
-    return &engine->models[0]->checkpoint.twin;
+    ck_assert_uint_eq(engine->registry.count, 1);
+    return &engine->registry.models[0]->checkpoint.twin;
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -325,14 +325,15 @@ START_TEST(the_switch_is_kept_to)
     ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &s, true, str(""), &created, NULL), 0);
     train(30);
     ck_assert_uint_eq(read_table().records, 0);
-    size_t without = nb_live_memory(engine->models[0]);
-    ck_assert_uint_eq(nb_slots_memory(nb_stack_twin_slots(engine->models[0]->published->weights)),
-                      0);
+    size_t without = nb_live_memory(engine->registry.models[0]);
+    ck_assert_uint_eq(
+        nb_slots_memory(nb_stack_twin_slots(engine->registry.models[0]->published->weights)), 0);
     s.twin = true;
     ck_assert_int_eq(nb_engine_put_model(engine, str("m"), &s, false, str(""), &created, NULL), 0);
     train(5);
     ck_assert_uint_gt(read_table().records, 0);
-    ck_assert_uint_ge(nb_live_memory(engine->models[0]), without + (8 << NB_SLOTS_LEAST_BITS));
+    ck_assert_uint_ge(nb_live_memory(engine->registry.models[0]),
+                      without + (8 << NB_SLOTS_LEAST_BITS));
     expect_same(stored_stack(engine), live_stack(engine));
     nb_settings_deinit(&s);
 }
@@ -350,7 +351,7 @@ START_TEST(a_refit_teaches_the_twin_anew)
 {
     put_model("m");
     train(_i == 0 ? 40 : 300);
-    struct nb_stack_weights *weights = engine->models[0]->published->weights;
+    struct nb_stack_weights *weights = engine->registry.models[0]->published->weights;
     struct nb_weights *twin = nb_stack_vector(weights, NB_STACK_VECTOR_TWIN);
     static const double much = 1e9; /* of a sum that only grows, and is below 100 else */
     twin->values[NB_STACK_SHARPNESS_SQUARES] = much;

@@ -92,16 +92,16 @@ static uint64_t entry_of(const char *id)
 
 static void be_quiet_soon(void)
 {
-    pthread_mutex_lock(&engine->queue_lock);
+    pthread_mutex_lock(&engine->queue.lock);
     engine->settings.quiet_after = 1000000;
-    pthread_mutex_unlock(&engine->queue_lock);
+    pthread_mutex_unlock(&engine->queue.lock);
 }
 
 static bool is_saved(void)
 {
-    for (int i = 0; i < WAITS && atomic_load(&engine->tail) > 0; i++)
+    for (int i = 0; i < WAITS && atomic_load(&engine->memory.tail) > 0; i++)
         (void)usleep(10000);
-    return atomic_load(&engine->tail) == 0;
+    return atomic_load(&engine->memory.tail) == 0;
 }
 
 static void expect_damaged(const char *model)
