@@ -58,7 +58,7 @@ static int train(const char *id)
 static int look(struct nb_engine *e, void *argument, struct nb_error *error)
 {
     (void)error;
-    *(uint64_t *)argument = e->pause;
+    *(uint64_t *)argument = e->health.pause;
     return 0;
 }
 
