@@ -186,7 +186,7 @@ def slug(heading):
 
 def test_links_lead_somewhere(api):
     for page in (*STORY, MIGRATING, TROUBLESHOOTING, os.path.join("tests", "bench", "FIGURES.md"),
-                 os.path.join("config", "README.md"), os.path.join("server", "README.md")):
+                 os.path.join("config", "README.md"), os.path.join("server", "README.md"), "CONTRIBUTING.md"):
         for target, anchor in re.findall(r"\]\(([^)#:]*)(#[^)]*)?\)", readme(page)):
             path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
             holds(os.path.exists(os.path.join(TOP, path)), f"{page} links to {path}")
@@ -194,6 +194,18 @@ def test_links_lead_somewhere(api):
                 headings = re.findall(r"(?m)^#+ (.*)$", readme(path))
                 anchors = [*map(slug, headings), *re.findall(r'<a id="([^"]+)">', readme(path))]
                 holds(anchor[1:] in anchors, f"{page} links to {path}{anchor}")
+
+
+def test_the_page_for_contributors_names_what_there_is(api):
+    """Its paths exist, and make knows its goals."""
+    spans = readme("CONTRIBUTING.md").split("`")[1::2]
+    paths = [span for span in spans if re.fullmatch(r"[a-z]+(?:/[\w.]+)+", span)]
+    holds(len(paths) > 20, paths)
+    equal([path for path in paths if not os.path.exists(os.path.join(TOP, path))], [], "paths")
+    goals = " ".join(re.findall(r"(?m)^ {4}make ((?:[a-z-]+ ?)+)(?:T=|  |$)", readme("CONTRIBUTING.md"))).split()
+    holds(len(goals) >= 6, goals)
+    makefile = readme("Makefile")
+    equal([goal for goal in goals if not re.search(rf"(?m)^(?:\.PHONY:.*|[\w -]*)\b{goal}\b", makefile)], [], "goals")
 
 
 def test_pictures_are_there(api):
