@@ -173,8 +173,8 @@ static const struct nb_setting table[] = {
     {.name = "passages",
      .type = NB_SETTING_BOOL,
      .offset = offsetof(struct nb_settings, passages),
-     .help = "Stack: with two labels of which one is 'spam', the passages of a text are judged one "
-             "by one, too, and the one that speaks most for spam decides if it says enough: so "
+     .help = "Stack: with the label 'spam' and up to 31 others, the passages of a text are judged "
+             "one by one, too, and the one that speaks most for spam decides if it says enough: so "
              "innocent text that is added to spam does not hide it."},
     {.name = "evaluation_short",
      .type = NB_SETTING_COUNT,

@@ -78,9 +78,9 @@ static void raise_to_passage(struct nb_learner *l, const struct nb_published *pu
 {
     struct nb_stack_judged of = nb_stack_judged_unpack(judged);
     uint32_t place = judged == 0 ? UINT32_MAX : nb_published_judged_place(published, counts);
-    if (place >= 2 || l->scores.size != 2)
+    if (place >= l->scores.size)
         return;
-    double whole = l->scores.log_scores[place] - l->scores.log_scores[1 - place];
+    double whole = nb_stack_odds(&l->scores, place);
     struct nb_stack_margins margins = nb_stack_margins(published->weights, of.is_mail);
     (void)nb_stack_raise(&l->scores, place, nb_stack_passage_odds(whole, of.worst, margins));
 }

@@ -401,5 +401,5 @@ uint32_t nb_published_judged_place(const struct nb_published *published,
             place = count;
         count++;
     }
-    return count == 2 ? place : UINT32_MAX;
+    return count >= 2 ? place : UINT32_MAX;
 }

@@ -312,9 +312,8 @@ int nb_refined_make_scorer(struct nb_refined *refined, const struct nb_settings 
 void nb_refined_release(struct nb_refined **refined);
 
 /* The place of the label spam among the labels with documents, if passages are judged
- * (core/stack/passages.h): the model is stacked, has exactly two labels with documents, of which
- * one is spam, no parent, and the setting `passages`. UINT32_MAX if they are not. Under the model's
- * read lock. */
+ * (core/stack/passages.h): the model is stacked, has documents of spam and of another label, no
+ * parent, and the setting `passages`. UINT32_MAX if they are not. Under the model's read lock. */
 uint32_t nb_published_judged_place(const struct nb_published *published,
                                    const struct nb_model *counts);
 

@@ -276,11 +276,29 @@ static int explain_passage(struct nb_verdict_private *p, size_t *count,
     return 0;
 }
 
-/* Tells which passage decides. */
-static void tell_passage(struct nb_verdict *verdict)
+/* Sets *probability to that of the label by all of the text. Returns 0 or NB_NO_MEMORY. */
+static int judge_whole(struct nb_verdict_private *p, double *probability)
+{
+    const struct nb_scores *raised = &p->stacked;
+    struct nb_scores *whole = &p->whole;
+    if (nb_scores_grow(whole, raised->size) != 0)
+        return NB_NO_MEMORY;
+    whole->size = raised->size;
+    memcpy(whole->sureness, raised->sureness, sizeof whole->sureness);
+    memcpy(whole->documents, raised->documents, raised->size * sizeof *whole->documents);
+    for (size_t v = 0; v < raised->size; v++)
+        whole->log_scores[v] = raised->log_scores[v] / p->moderation;
+    nb_stack_add_odds(whole, p->passage_place, -p->raised);
+    (void)nb_scores_moderate(whole);
+    *probability = whole->probabilities[p->passage_place];
+    return 0;
+}
+
+/* Tells which passage decides. Returns 0 or NB_NO_MEMORY. */
+static int tell_passage(struct nb_verdict *verdict)
 {
     enum { MOST = 256 }; /* bytes that are shown */
-    const struct nb_verdict_private *p = verdict->private_;
+    struct nb_verdict_private *p = verdict->private_;
     struct nb_decisive_passage *told = &verdict->passage;
     const struct nb_buffer *visible = &p->bag.visible;
     size_t begin, to;
@@ -294,7 +312,14 @@ static void tell_passage(struct nb_verdict *verdict)
     if (told->to > p->bag.visible_length)
         told->to = p->bag.visible_length;
     told->label = verdict->labels[p->passage_place];
-    told->whole = 1 / (1 + exp(-p->moderation * p->whole));
+    return judge_whole(p, &told->whole);
+}
+
+/* Whether a passage decides between the winner and the runner-up. */
+static bool is_of_passage(const struct nb_verdict_private *p)
+{
+    return p->raised > 0 &&
+           (p->passage_place == p->stacked.best || p->passage_place == p->stacked.second);
 }
 
 /* ---- the explanation ------------------------------------------------------------------------- */
@@ -314,7 +339,7 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_
         sums->factor = stacked ? p->moderation : 1;
         nb_blend_explain(&p->chain.blend, features, size, stacked ? &p->stacked : &p->scores,
                          stacked, p->evidence, count);
-    } else if (stacked && p->raised > 0) {
+    } else if (stacked && is_of_passage(p)) {
         sums->factor = p->moderation;
         return explain_passage(p, count, sums);
     } else if (stacked) {
@@ -416,8 +441,8 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
         put_counts(verdict, e, x);
     }
     name_sources(verdict);
-    if (p->raised > 0 && verdict->stacked && !p->is_prior && p->judge != NULL)
-        tell_passage(verdict);
+    if (verdict->stacked && !p->is_prior && p->judge != NULL && is_of_passage(p))
+        rc = tell_passage(verdict);
     verdict->explanation_count = wanted;
-    return 0;
+    return rc;
 }

@@ -37,7 +37,7 @@ struct nb_verdict_private {
     struct nb_stack_worst worst; /* the passage that speaks most for spam; count 0: none */
     double raised;          /* by how much the passage raised the log-odds of spam; 0: it did not */
     uint32_t passage_place; /* of that label */
-    double whole;           /* its log-odds by all of the text */
+    struct nb_scores whole; /* by all of the text, for tell_passage */
     /* Features of the passage, with their rows, cells and places in the bag; owned. */
     struct nb_passage_features {
         struct nb_feature *features;

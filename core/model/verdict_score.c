@@ -270,16 +270,14 @@ static struct nb_found found_of(const struct nb_verdict_private *p)
 static void judge_passages(struct nb_verdict_private *p, uint32_t place)
 {
     const double sure = 20; /* log-odds above which no passage is asked */
-    const double *scores = p->stacked.log_scores;
     struct nb_stack_worst *worst = &p->worst;
-    if (scores[place] - scores[1 - place] > sure ||
-        !nb_stack_worst_passage(p->published->stack, p->published->weights, &p->inputs, place,
-                                worst))
+    double whole = nb_stack_odds(&p->stacked, place);
+    if (whole > sure || !nb_stack_worst_passage(p->published->stack, p->published->weights,
+                                                &p->inputs, place, worst))
         return;
-    p->whole = scores[place] - scores[1 - place];
     struct nb_stack_margins margins =
         nb_stack_margins(p->published->weights, nb_stack_is_mail(&p->inputs));
-    double odds = nb_stack_passage_odds(p->whole, worst->log_odds, margins);
+    double odds = nb_stack_passage_odds(whole, worst->log_odds, margins);
     p->passage_place = place;
     p->raised = nb_stack_raise(&p->stacked, place, odds);
 }
@@ -288,7 +286,7 @@ static int score_stacked(struct nb_verdict_private *p)
 {
     struct nb_found found = found_of(p);
     uint32_t place = nb_published_judged_place(p->published, p->judge->counts);
-    p->inputs.wants_passages = place < 2;
+    p->inputs.wants_passages = place != UINT32_MAX;
     nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
     int rc = nb_stack_inputs_found(p->published->stack, p->judge->counts, p->bag.features,
                                    p->bag.size, &found, &p->inputs, NULL);
@@ -425,6 +423,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_scores_deinit(&p->scores);
         nb_stack_inputs_deinit(&p->inputs);
         nb_scores_deinit(&p->stacked);
+        nb_scores_deinit(&p->whole);
         free(p->rows);
         free(p->cells);
         free(p->own.features);

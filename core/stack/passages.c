@@ -6,26 +6,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/system.h"
 #include "core/stack/stack_attributes.h"
 
 const unsigned char nb_passage_fields[NB_PASSAGE_FIELDS] = {
     NB_FIELD_BODY, NB_FIELD_URL, NB_FIELD_CASE, NB_FIELD_PAIR, NB_FIELD_NGRAM};
 
-int nb_stack_passages_begin(struct nb_stack_inputs *inputs)
+void nb_stack_passages_free(struct nb_stack_passages **passages)
 {
-    if (inputs->passages == NULL && (inputs->passages = malloc(sizeof *inputs->passages)) == NULL)
+    struct nb_stack_passages *p = *passages;
+    *passages = NULL;
+    if (p != NULL)
+        free(p->sums);
+    free(p);
+}
+
+int nb_stack_passages_begin(const struct nb_stack_pass *pass)
+{
+    struct nb_stack_inputs *in = pass->inputs;
+    uint32_t columns = pass->view->columns;
+    assert(columns > 0 && columns <= NB_STACK_FEW_LABELS);
+    if (in->passages == NULL && (in->passages = calloc(1, sizeof *in->passages)) == NULL)
         return NB_NO_MEMORY;
-    inputs->passages->end = 1;
+    struct nb_stack_passages *p = in->passages;
+    p->experts = columns == 1 ? (unsigned)NB_STACK_EXPERTS : pass->experts;
+    p->columns = columns;
+    p->width = (p->experts + 1) * columns;
+    size_t parts = (size_t)NB_PASSAGES * NB_PASSAGE_FIELDS * p->width;
+    size_t need = parts + (size_t)NB_FIELDS * p->width + pass->view->size;
+    if (nb_array_renew(&p->sums, &p->room, need, sizeof *p->sums) != 0)
+        return NB_NO_MEMORY;
+    p->common = p->sums + parts;
+    p->t = p->common + (size_t)NB_FIELDS * p->width;
+    p->end = 1;
+    p->part = 0;
     return 0;
 }
 
-struct nb_stack_part *nb_stack_part_at(struct nb_stack_passages *p, uint32_t number)
+/* The sums of a part, by place in nb_passage_fields. */
+static double *sums_of(const struct nb_stack_passages *p, uint32_t number)
+{
+    return p->sums + (size_t)number * NB_PASSAGE_FIELDS * p->width;
+}
+
+double *nb_stack_part_at(struct nb_stack_passages *p, uint32_t number)
 {
     assert(number > 0 && number < NB_PASSAGES);
-    for (; p->end <= number; p->end++)
-        memset(&p->list[p->end], 0, sizeof p->list[p->end]);
-    return &p->list[number];
+    for (; p->end <= number; p->end++) {
+        memset(p->features[p->end], 0, sizeof p->features[p->end]);
+        memset(sums_of(p, p->end), 0, (size_t)NB_PASSAGE_FIELDS * p->width * sizeof *p->sums);
+    }
+    return sums_of(p, number);
 }
 
 /* The place of a field in nb_passage_fields; NB_PASSAGE_FIELDS: none. */
@@ -37,15 +69,39 @@ static unsigned place_of(unsigned field)
     return k;
 }
 
-void nb_stack_passages_collect(const struct nb_stack_pass *p, const struct nb_feature *features,
-                               size_t size)
+void nb_stack_passages_turn(const struct nb_stack_pass *pass, uint32_t number)
 {
-    const struct nb_stack_inputs *in = p->inputs;
+    struct nb_stack_passages *p = pass->inputs->passages;
+    double *to = p->part == 0 ? NULL : nb_stack_part_at(p, p->part);
+    double now[NB_PASSAGE_WIDTH_MOST];
+    for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
+        unsigned field = nb_passage_fields[k];
+        uint32_t features = pass->inputs->features[field];
+        double *before = sums_of(p, 0) + (size_t)k * p->width;
+        nb_stack_many_sums_of_field(pass, field, now);
+        if (to != NULL)
+            p->features[p->part][k] += features - p->features[0][k];
+        for (uint32_t i = 0; to != NULL && i < p->width; i++)
+            to[k * p->width + i] += now[i] - before[i];
+        p->features[0][k] = features;
+        memcpy(before, now, p->width * sizeof *now);
+    }
+    p->part = number;
+}
+
+/* Notes the parts from the noted features. Two labels. */
+static void collect(const struct nb_stack_pass *pass, const struct nb_feature *features,
+                    size_t size)
+{
+    const struct nb_stack_inputs *in = pass->inputs;
+    struct nb_stack_passages *p = in->passages;
     for (size_t i = 0; i < size; i++) {
         unsigned k = features[i].passage == 0 ? NB_PASSAGE_FIELDS
                                               : place_of(nb_feature_field(features[i].id));
-        if (k < NB_PASSAGE_FIELDS)
-            nb_stack_part_at(in->passages, features[i].passage)->features[k]++;
+        if (k == NB_PASSAGE_FIELDS)
+            continue;
+        (void)nb_stack_part_at(p, features[i].passage);
+        p->features[features[i].passage][k]++;
     }
     for (size_t i = 0; i < in->said_count; i++) {
         const struct nb_stack_said *said = &in->said[i];
@@ -53,128 +109,202 @@ void nb_stack_passages_collect(const struct nb_stack_pass *p, const struct nb_fe
         unsigned k = f->passage == 0 ? NB_PASSAGE_FIELDS : place_of(nb_feature_field(f->id));
         if (k == NB_PASSAGE_FIELDS)
             continue;
-        struct nb_stack_part *to = nb_stack_part_at(in->passages, f->passage);
+        double *to = nb_stack_part_at(p, f->passage) + (size_t)k * p->width;
         for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-            to->x[k][e] += said->e[e];
-        if (p->twin != NULL)
-            to->gains[k] -= (double)nb_slots_at(p->twin->slots, f->id) * said->r;
+            to[e] += said->e[e];
+        if (pass->twin != NULL)
+            to[NB_STACK_EXPERTS] -= (double)nb_slots_at(pass->twin->slots, f->id) * said->r;
+    }
+}
+
+/* With two labels the sums are those of the first one, and the twin's those of the second. */
+static void put_two(const struct nb_stack_pass *pass, unsigned field, double *to)
+{
+    const struct nb_stack_inputs *in = pass->inputs;
+    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
+        to[e] = e < pass->experts ? in->x[((size_t)e * NB_STACK_GROUPS + field) * 2] : 0;
+    to[NB_STACK_EXPERTS] = pass->twin != NULL ? pass->twin->gains[field] : 0;
+}
+
+void nb_stack_passages_whole(const struct nb_stack_pass *pass)
+{
+    struct nb_stack_passages *p = pass->inputs->passages;
+    for (unsigned field = 0; field < NB_FIELDS; field++) {
+        double *to = p->common + (size_t)field * p->width;
+        if (p->columns == 1)
+            put_two(pass, field, to);
+        else
+            nb_stack_many_sums_of_field(pass, field, to);
+    }
+}
+
+void nb_stack_passages_end(const struct nb_stack_pass *pass, const struct nb_feature *features,
+                           size_t size)
+{
+    const struct nb_stack_inputs *in = pass->inputs;
+    struct nb_stack_passages *p = in->passages;
+    if (p->columns == 1 && !pass->is_summed)
+        collect(pass, features, size);
+    memcpy(p->common_features, in->features, sizeof p->common_features);
+    p->common_features[NB_FIELD_HIDDEN] = 0;
+    for (uint32_t n = 1; n < p->end; n++) {
+        const double *part = sums_of(p, n);
+        for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
+            unsigned field = nb_passage_fields[k];
+            double *common = p->common + (size_t)field * p->width;
+            p->common_features[field] -= p->features[n][k];
+            for (uint32_t i = 0; i < p->width; i++)
+                common[i] -= part[k * p->width + i];
+        }
     }
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* The document without its passages, and what all passages have in common. */
-struct judge {
-    const struct nb_stack *of;
-    const struct nb_stack_settings *settings;
-    const struct nb_stack_inputs *in;
-    struct nb_stack_mix mix;
-    double twin_bias;
-    double x[NB_FIELDS][NB_STACK_EXPERTS], gains[NB_FIELDS];
-    uint32_t features[NB_FIELDS];
-    /* What the fields that no passage has add, and how many of them there are. */
-    double stack, twin, total[NB_STACK_EXPERTS];
-    uint32_t fields, total_features;
+/* Sums by column; those of all fields but n-grams by expert and column. */
+struct sums {
+    double stack[NB_STACK_FEW_LABELS], twin[NB_STACK_FEW_LABELS];
+    double total[NB_STACK_EXPERTS * NB_STACK_FEW_LABELS];
 };
 
-/* Takes the sums of the passages out of those of the document. */
-static void take_common(struct judge *j)
+/* What all passages of a document have in common. */
+struct judge {
+    const struct nb_stack *of;
+    const struct nb_stack_inputs *in;
+    const struct nb_stack_passages *passages;
+    uint32_t place; /* of the label among those with documents */
+    struct nb_stack_mix mix;
+    /* What the fields that no passage has, the attributes and the biases add. */
+    struct sums sums;
+    double twin_bias[NB_STACK_FEW_LABELS];
+    uint32_t fields, total_features; /* how many of them there are */
+};
+
+/* A passage. */
+struct summed {
+    double sums[NB_PASSAGE_FIELDS * NB_PASSAGE_WIDTH_MOST];
+    uint32_t features[NB_PASSAGE_FIELDS];
+};
+
+/* Adds a field of which a passage has `features` features, with what is common. `own` are the sums
+ * of the passage alone; NULL: the field is in no passage. `total`: NULL for a field that does not
+ * count there. */
+static inline __attribute__((always_inline)) void add_field(const struct judge *j, unsigned field,
+                                                            const double *own, uint32_t features,
+                                                            unsigned experts, unsigned columns,
+                                                            struct sums *to, double *total)
 {
-    const struct nb_stack_inputs *in = j->in;
-    for (size_t f = 0; f < NB_FIELDS; f++) {
-        double share = nb_stack_share(j->settings, in->features[f]);
-        j->features[f] = in->features[f];
-        for (size_t e = 0; e < NB_STACK_EXPERTS && share > 0; e++)
-            j->x[f][e] = in->x[(e * NB_STACK_GROUPS + f) * 2] / share;
-        j->gains[f] = in->has_twin ? in->evidence->gains[f] : 0;
-    }
-    j->features[NB_FIELD_HIDDEN] = 0;
-    for (uint32_t n = 1; n < in->passages->end; n++) {
-        const struct nb_stack_part *p = &in->passages->list[n];
-        for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
-            unsigned f = nb_passage_fields[k];
-            j->features[f] -= p->features[k];
-            j->gains[f] -= p->gains[k];
-            for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-                j->x[f][e] -= p->x[k][e];
+    const double *common = j->passages->common + (size_t)field * (experts + 1) * columns;
+    double share = nb_stack_share_of(j->of, features), of_twin = 1 / sqrt((double)features);
+    for (unsigned e = 0; e < experts; e++) {
+        double w = share * j->mix.trust[e] * j->mix.groups[e][field];
+        for (unsigned c = 0; c < columns; c++) {
+            unsigned i = e * columns + c;
+            double sum = common[i] + (own != NULL ? own[i] : 0);
+            to->stack[c] += w * sum;
+            if (total != NULL)
+                total[i] += sum;
         }
     }
+    for (unsigned c = 0; c < columns; c++) {
+        unsigned i = experts * columns + c;
+        to->twin[c] += of_twin * (common[i] + (own != NULL ? own[i] : 0));
+    }
 }
 
-/* Adds a field of which a passage, with what is common, has `features` features. */
-static inline void add_field(const struct judge *j, unsigned f, const double x[NB_STACK_EXPERTS],
-                             double gains, uint32_t features, double *stack, double *twin)
+/* The column of the label at a place. */
+static uint32_t column_of(const struct judge *j, uint32_t place)
 {
-    double share = nb_stack_share_of(j->of, features), sum = 0;
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        sum += j->mix.trust[e] * j->mix.groups[e][f] * x[e];
-    *stack += sum * share;
-    *twin += features == 0 ? 0 : gains / sqrt((double)features);
+    return j->passages->columns == 1 ? 0 : j->in->labels[place];
 }
 
-/* Sums what the fields add that no passage has, and the attributes. */
-static void sum_common(struct judge *j, const struct nb_stack_weights *weights)
+/* Adds the biases and what attributes add to the column of the label at a place. With two labels
+ * the column has the difference of the first and the second one, the twin's that of the second and
+ * the first. */
+static void add_biases(struct judge *j, const struct nb_stack_weights *weights, uint32_t place)
 {
     const struct nb_stack_inputs *in = j->in;
-    uint32_t attributes = nb_stack_attribute_count(in), passage_fields = 0;
+    uint32_t attributes = nb_stack_attribute_count(in), c = column_of(j, place);
+    for (unsigned e = 0; e < in->count / NB_STACK_GROUPS; e++) {
+        double bias = nb_stack_bias(weights, in->labels[place], e);
+        if (in->size == 2)
+            bias -= nb_stack_bias(weights, in->labels[1], e);
+        for (uint32_t a = 0; a < attributes; a++)
+            bias += nb_stack_attribute_weight(weights, in->attributes->present.list[a].number,
+                                              in->size, e) *
+                    nb_stack_attribute_x(in, a, e)[place];
+        j->sums.stack[c] += j->mix.trust[e] * bias;
+    }
+    uint32_t of = in->size == 2 ? 1 : place;
+    if (in->has_twin)
+        j->twin_bias[c] =
+            nb_stack_twin_bias(weights, in->labels, in->size, of) + in->t[of] - j->passages->t[of];
+}
+
+/* Sums what the fields add that no passage has, the attributes and the biases. */
+static void sum_common(struct judge *j, const struct nb_stack_weights *weights)
+{
+    const struct nb_stack_passages *p = j->passages;
+    uint32_t passage_fields = 0;
     for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++)
         passage_fields |= 1u << nb_passage_fields[k];
     for (unsigned f = 0; f < NB_FIELDS; f++) {
-        if ((passage_fields >> f & 1u) != 0 || j->features[f] == 0)
+        if ((passage_fields >> f & 1u) != 0 || p->common_features[f] == 0)
             continue;
-        add_field(j, f, j->x[f], j->gains[f], j->features[f], &j->stack, &j->twin);
-        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-            j->total[e] += j->x[f][e];
-        j->total_features += j->features[f];
+        add_field(j, f, NULL, p->common_features[f], p->experts, p->columns, &j->sums,
+                  j->sums.total);
+        j->total_features += p->common_features[f];
         j->fields++;
     }
-    j->fields += attributes;
-    for (unsigned e = 0; e < weights->settings.two.size; e++) {
-        double bias =
-            nb_stack_bias(weights, in->labels[0], e) - nb_stack_bias(weights, in->labels[1], e);
-        for (uint32_t place = 0; place < attributes; place++)
-            bias += nb_stack_attribute_weight(weights, in->attributes->present.list[place].number,
-                                              2, e) *
-                    nb_stack_attribute_x(in, place, e)[0];
-        j->stack += j->mix.trust[e] * bias;
-    }
-    if (!in->has_twin)
-        return;
-    double shares[NB_FIELDS], t = in->t[1] + nb_stack_twin_bias(weights, in->labels, 2, 1);
-    nb_stack_evidence_shares(in->features, attributes, shares);
-    for (unsigned f = 0; f < NB_FIELDS; f++)
-        t -= shares[f] * in->evidence->gains[f];
-    j->twin_bias = t;
+    j->fields += nb_stack_attribute_count(j->in);
+    for (uint32_t place = 0; place < (j->in->size == 2 ? 1 : j->in->size); place++)
+        add_biases(j, weights, place);
 }
 
-/* The log-odds of the second label by a passage. */
-static double judge_passage(const struct judge *j, const struct nb_stack_part *p)
+/* The log-odds of the label, from the scores by column; with two labels from those of the second
+ * label above the first. */
+static double odds_of_columns(const struct judge *j, const double *scores)
 {
-    double stack = j->stack, twin = j->twin, total[NB_STACK_EXPERTS];
+    double most = -INFINITY, sum = 0;
+    if (j->in->size == 2)
+        return j->place == 1 ? scores[0] : -scores[0];
+    for (uint32_t v = 0; v < j->in->size; v++)
+        most = v != j->place ? fmax(most, scores[j->in->labels[v]]) : most;
+    for (uint32_t v = 0; v < j->in->size; v++)
+        sum += v != j->place ? exp(scores[j->in->labels[v]] - most) : 0;
+    return scores[j->in->labels[j->place]] - most - log(sum);
+}
+
+/* The log-odds of the label by a passage. `experts` and `columns` are constants where that makes
+ * it faster. */
+static inline __attribute__((always_inline)) double
+judge_passage(const struct judge *j, const struct summed *own, unsigned experts, unsigned columns)
+{
+    const struct nb_stack_passages *p = j->passages;
+    const size_t width = (size_t)(experts + 1) * columns;
+    struct sums sums = j->sums;
     uint32_t fields = j->fields, total_features = j->total_features;
-    memcpy(total, j->total, sizeof total);
     for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
         unsigned f = nb_passage_fields[k];
-        uint32_t features = j->features[f] + p->features[k];
-        double x[NB_STACK_EXPERTS], gains = j->gains[f] + p->gains[k];
-        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-            x[e] = j->x[f][e] + p->x[k][e];
+        uint32_t features = p->common_features[f] + own->features[k];
         if (features == 0)
             continue;
-        add_field(j, f, x, gains, features, &stack, &twin);
+        add_field(j, f, own->sums + k * width, features, experts, columns, &sums,
+                  f == NB_FIELD_NGRAM ? NULL : sums.total);
         fields++;
-        if (f == NB_FIELD_NGRAM)
-            continue;
-        total_features += features;
-        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-            total[e] += x[e];
+        total_features += f == NB_FIELD_NGRAM ? 0 : features;
     }
-    double sum = 0;
-    for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-        sum += j->mix.trust[e] * j->mix.groups[e][NB_STACK_TOTAL] * total[e];
-    stack += sum * nb_stack_share_of(j->of, total_features);
-    twin = j->twin_bias + (fields == 0 ? 0 : twin / sqrt((double)fields));
-    return j->mix.twin * twin - j->mix.stack * stack;
+    double share = nb_stack_share_of(j->of, total_features);
+    double of_twin = fields == 0 ? 0 : 1 / sqrt((double)fields);
+    double of_stack = columns == 1 ? -j->mix.stack : j->mix.stack;
+    for (unsigned c = 0; c < columns; c++) {
+        for (unsigned e = 0; e < experts; e++)
+            sums.stack[c] += share * j->mix.trust[e] * j->mix.groups[e][NB_STACK_TOTAL] *
+                             sums.total[e * columns + c];
+        sums.stack[c] =
+            j->mix.twin * (j->twin_bias[c] + of_twin * sums.twin[c]) + of_stack * sums.stack[c];
+    }
+    return odds_of_columns(j, sums.stack);
 }
 
 /* The passages of a text: so many parts, from every so many on. A short one says too much by
@@ -185,31 +315,35 @@ static const struct size {
     double less;
 } SIZES[2][NB_PASSAGE_SIZES] = {{{1, 1, 3}, {4, 4, 0}}, {{2, 1, 0}, {4, 4, 1}}}; /* texts; mails */
 
-static void add_part(struct nb_stack_part *to, const struct nb_stack_part *part)
+/* Adds a part to a passage. */
+static void add_part(const struct nb_stack_passages *p, uint32_t number, struct summed *to)
 {
-    for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
-        for (unsigned e = 0; e < NB_STACK_EXPERTS; e++)
-            to->x[k][e] += part->x[k][e];
-        to->gains[k] += part->gains[k];
-        to->features[k] += part->features[k];
-    }
+    const double *sums = sums_of(p, number);
+    for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++)
+        to->features[k] += p->features[number][k];
+    for (unsigned i = 0; i < NB_PASSAGE_FIELDS * p->width; i++)
+        to->sums[i] += sums[i];
 }
 
 /* Judges the passage of `count` parts from `first` on, and notes it if it is the worst so far. */
 static void judge_parts(const struct judge *j, uint32_t first, uint32_t count, double less,
-                        uint32_t place, struct nb_stack_worst *worst)
+                        struct nb_stack_worst *worst)
 {
-    struct nb_stack_part sum = j->in->passages->list[first];
+    const struct nb_stack_passages *p = j->passages;
+    struct summed sum;
     uint32_t own = 0;
+    memcpy(sum.features, p->features[first], sizeof sum.features);
+    memcpy(sum.sums, sums_of(p, first), (size_t)NB_PASSAGE_FIELDS * p->width * sizeof *sum.sums);
     for (uint32_t n = 1; n < count; n++)
-        add_part(&sum, &j->in->passages->list[first + n]);
+        add_part(p, first + n, &sum);
     for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++)
         own += sum.features[k];
     if (own < NB_PASSAGE_LEAST)
         return;
-    double odds = (place == 1 ? 1 : -1) * judge_passage(j, &sum) - less;
-    if (odds > worst->log_odds)
-        *worst = (struct nb_stack_worst){.first = first, .count = count, .log_odds = odds};
+    double odds = p->columns == 1 ? judge_passage(j, &sum, NB_STACK_EXPERTS, 1)
+                                  : judge_passage(j, &sum, p->experts, p->columns);
+    if (odds - less > worst->log_odds)
+        *worst = (struct nb_stack_worst){.first = first, .count = count, .log_odds = odds - less};
 }
 
 bool nb_stack_worst_passage(const struct nb_stack *stack, const struct nb_stack_weights *weights,
@@ -220,21 +354,20 @@ bool nb_stack_worst_passage(const struct nb_stack *stack, const struct nb_stack_
     *worst = (struct nb_stack_worst){.log_odds = -INFINITY};
     if (!inputs->has_passages || passages->end < 3)
         return false; /* the whole is one part */
-    struct judge j = {.settings = &stack->settings, .of = stack, .in = inputs};
-    nb_stack_mix_add(&j.mix, weights, 1, 2, inputs->has_twin);
-    take_common(&j);
+    struct judge j = {.of = stack, .in = inputs, .passages = passages, .place = place};
+    nb_stack_mix_add(&j.mix, weights, 1, inputs->size, inputs->has_twin);
     sum_common(&j, weights);
     const struct size *sizes = SIZES[nb_stack_is_mail(inputs)];
     uint32_t equal = passages->end - 1, n;
     equal = equal < NB_PASSAGES_EQUAL ? equal : NB_PASSAGES_EQUAL;
     for (const struct size *s = sizes; s < sizes + NB_PASSAGE_SIZES; s++) {
         for (n = 1; n + s->parts <= equal + 1; n += s->step)
-            judge_parts(&j, n, s->parts, s->less, place, worst);
+            judge_parts(&j, n, s->parts, s->less, worst);
         if (s->step > 1 && n <= equal)
-            judge_parts(&j, n, equal + 1 - n, s->less, place, worst);
+            judge_parts(&j, n, equal + 1 - n, s->less, worst);
     }
     for (n = equal + 1; n < passages->end; n++)
-        judge_parts(&j, n, 1, sizes[NB_PASSAGE_SIZES - 1].less, place, worst);
+        judge_parts(&j, n, 1, sizes[NB_PASSAGE_SIZES - 1].less, worst);
     return worst->count != 0;
 }
 
@@ -254,6 +387,9 @@ static const struct grid {
 static const double MARGIN_STEP = 0.5, CONTRAST = 14;
 static const double PRIOR_COST = 3; /* at first, for each unit below the first margin */
 static const double MEMORY = 1000;  /* judged documents */
+/* What passages may always cost in so many documents: where the whole is never wrong, the share of
+ * its log-loss is nothing. */
+static const double COST_LEAST = 0.05;
 
 static double margin_at(const struct grid *grid, unsigned i)
 {
@@ -271,7 +407,7 @@ static double choose(const struct nb_weights *w, const struct grid *grid, bool i
 {
     size_t at = is_mail ? NB_PASSAGE_PLACES_OF_KIND : 0;
     double fresh = nb_weights_at(w, at + NB_PASSAGE_FRESH);
-    double most = grid->price * nb_weights_at(w, at + NB_PASSAGE_LOSS);
+    double most = fmax(grid->price * nb_weights_at(w, at + NB_PASSAGE_LOSS), COST_LEAST);
     unsigned i = grid->count;
     while (i > 0 && nb_weights_at(w, at + grid->costs + i - 1) +
                             (1 - fresh) * PRIOR_COST *
@@ -336,15 +472,31 @@ int nb_stack_margins_learn(struct nb_stack_weights *weights, struct nb_stack_jud
     return 0;
 }
 
+double nb_stack_odds(const struct nb_scores *scores, uint32_t place)
+{
+    double most = -INFINITY, sum = 0;
+    assert(scores->size > 1 && place < scores->size);
+    for (size_t v = 0; v < scores->size; v++)
+        most = v != place ? fmax(most, scores->log_scores[v]) : most;
+    for (size_t v = 0; v < scores->size; v++)
+        sum += v != place ? exp(scores->log_scores[v] - most) : 0;
+    return scores->log_scores[place] - most - log(sum);
+}
+
+void nb_stack_add_odds(struct nb_scores *scores, uint32_t place, double by)
+{
+    double size = (double)scores->size;
+    for (size_t v = 0; v < scores->size; v++)
+        scores->log_scores[v] += v == place ? by * (size - 1) / size : -by / size;
+    nb_scores_rank(scores);
+}
+
 double nb_stack_raise(struct nb_scores *scores, uint32_t place, double log_odds)
 {
-    assert(scores->size == 2 && place < 2);
-    double by = log_odds - (scores->log_scores[place] - scores->log_scores[1 - place]);
+    double by = log_odds - nb_stack_odds(scores, place);
     if (!(by > 0))
         return 0;
-    scores->log_scores[place] += by / 2;
-    scores->log_scores[1 - place] -= by / 2;
-    nb_scores_rank(scores);
+    nb_stack_add_odds(scores, place, by);
     return by;
 }
 
@@ -392,7 +544,7 @@ int nb_stack_judge(const struct nb_stack *stack, const struct nb_stack_weights *
     nb_scores_init(&scores);
     int rc = nb_stack_score(weights, inputs, &scores);
     if (rc == 0) {
-        judged->whole = scores.log_scores[place] - scores.log_scores[1 - place];
+        judged->whole = nb_stack_odds(&scores, place);
         bool has = nb_stack_worst_passage(stack, weights, inputs, place, &worst);
         judged->worst = has ? worst.log_odds : judged->whole;
         judged->is_mail = nb_stack_is_mail(inputs);

@@ -24,25 +24,42 @@ enum { NB_PASSAGE_LEAST = 24, NB_PASSAGE_SIZES = 2 };
 /* The fields that a part can have: words, links, capitals, pairs, n-grams. */
 enum { NB_PASSAGE_FIELDS = 5 };
 
-/* What the features of a part add to the sums of the document. */
-struct nb_stack_part {
-    double x[NB_PASSAGE_FIELDS][NB_STACK_EXPERTS]; /* of the first label */
-    double gains[NB_PASSAGE_FIELDS];               /* of the twin, for the second label */
-    uint32_t features[NB_PASSAGE_FIELDS];
-};
+/* A field's sums are those of each expert and then that of the twin, each by column: one column
+ * with two labels, else one for each label number. With two labels the experts' are those of the
+ * first label, the twin's that of the second. */
+enum { NB_PASSAGE_WIDTH_MOST = (NB_STACK_EXPERTS + 1) * NB_STACK_FEW_LABELS };
 
 struct nb_stack_passages {
     uint32_t end; /* one above the greatest number of a part that the document has */
-    struct nb_stack_part list[NB_PASSAGES]; /* by number; 0 is not used */
+    uint32_t experts, columns;
+    uint32_t width; /* the numbers of a field's sums */
+    /* What the features of each part add to the document, by its number and place in
+     * nb_passage_fields. At 0, with more than two labels: the document's when the part `part`
+     * began. */
+    uint32_t features[NB_PASSAGES][NB_PASSAGE_FIELDS];
+    double *sums; /* owned; [part][place][width] */
+    size_t room;  /* of `sums` and what lies behind */
+    uint32_t part;
+    /* What is in no part: hidden text is not there at all. */
+    uint32_t common_features[NB_STACK_GROUPS];
+    double *common; /* [field][width] */
+    double *t;      /* of the inputs, before the attributes were added; by place */
 };
 
+void nb_stack_passages_free(struct nb_stack_passages **passages);
 /* Empties the parts. Returns 0 or NB_NO_MEMORY. */
-int nb_stack_passages_begin(struct nb_stack_inputs *inputs);
-/* The part with this number, emptied if the document has not had it before. */
-struct nb_stack_part *nb_stack_part_at(struct nb_stack_passages *passages, uint32_t number);
-/* Notes the parts from the noted features, where the pass did not. */
-void nb_stack_passages_collect(const struct nb_stack_pass *p, const struct nb_feature *features,
-                               size_t size);
+int nb_stack_passages_begin(const struct nb_stack_pass *pass);
+/* The sums of the part with this number, emptied if the document has not had it before: those of
+ * each place in nb_passage_fields. */
+double *nb_stack_part_at(struct nb_stack_passages *passages, uint32_t number);
+/* More than two labels: the next features are in this part (0: in none). */
+void nb_stack_passages_turn(const struct nb_stack_pass *pass, uint32_t number);
+/* Notes the sums of the document, while they are not yet multiplied by shares. */
+void nb_stack_passages_whole(const struct nb_stack_pass *pass);
+/* Ends the parts of a bag: finds them from the noted features if the pass did not, and takes them
+ * out of the sums of the document. */
+void nb_stack_passages_end(const struct nb_stack_pass *pass, const struct nb_feature *features,
+                           size_t size);
 
 /* What is stored to choose the margins by (nb_stack_margins), for texts and then for mails: the
  * log-loss without passages, and for each margin of the two grids what it costs besides, which is

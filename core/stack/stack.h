@@ -360,9 +360,9 @@ struct nb_stack_worst {
     uint32_t first, count; /* the parts of the text of which it consists; 0: none */
     double log_odds;       /* of the label, by the passage alone, less what its size costs */
 };
-/* Finds the passage of a document with two labels that speaks most for the label at `place`, from
- * inputs of a bag that were computed with `wants_passages`. Under the same locks as nb_stack_score.
- * Returns false if the document has no passage. */
+/* Finds the passage of a document that speaks most for the label at `place`, from inputs of a bag
+ * that were computed with `wants_passages`. Under the same locks as nb_stack_score. Returns false
+ * if the document has no passage, or the model more than NB_STACK_FEW_LABELS labels. */
 bool nb_stack_worst_passage(const struct nb_stack *stack, const struct nb_stack_weights *weights,
                             const struct nb_stack_inputs *inputs, uint32_t place,
                             struct nb_stack_worst *worst);
@@ -404,8 +404,11 @@ double nb_stack_passage_odds(double whole, double worst, struct nb_stack_margins
 /* Learns how a document was judged; `is_label`: it has the label. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_margins_learn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
                            bool is_label);
-/* Raises the log-odds of the label at `place` of two labels to what a passage says, if that is
- * more. Returns by how much. */
+/* The log-odds of the label at `place` against all others together. */
+double nb_stack_odds(const struct nb_scores *scores, uint32_t place);
+/* Adds to these log-odds; those of the other labels among each other stay. */
+void nb_stack_add_odds(struct nb_scores *scores, uint32_t place, double by);
+/* Raises these log-odds to what a passage says, if that is more. Returns by how much. */
 double nb_stack_raise(struct nb_scores *scores, uint32_t place, double log_odds);
 
 /* ---- explanations ---------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ void nb_stack_inputs_deinit(struct nb_stack_inputs *inputs)
     free(inputs->t);
     free(inputs->noted);
     free(inputs->said);
-    free(inputs->passages);
+    nb_stack_passages_free(&inputs->passages);
     if (inputs->scratch != NULL)
         nb_stack_scratch_free(&inputs->scratch);
     nb_stack_attributes_free(&inputs->attributes);
@@ -119,9 +119,13 @@ static void add_features(const struct nb_stack_pass *p, const struct nb_feature 
                 prefetch_row(p, row_of(at, &found, ahead));
             if (has_many && i + NB_STACK_AHEAD_OF_REST < step)
                 nb_counts_prefetch_rest(p->model, row_of(at, &found, i + NB_STACK_AHEAD_OF_REST));
+            if (p->inputs->has_passages && at[i].passage != p->inputs->passages->part)
+                nb_stack_passages_turn(p, at[i].passage);
             add_found(p, found.rows[i], row_of(at, &found, i));
         }
     }
+    if (p->inputs->has_passages && p->inputs->passages->part != 0)
+        nb_stack_passages_turn(p, 0);
 }
 
 /* Adds rows and counts the features of each field. Returns how many rows belong to no field. */
@@ -202,6 +206,8 @@ static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings 
         nb_stack_many_finish(p);
     else if (in->size == 2)
         nb_stack_two_finish(p);
+    if (in->has_passages)
+        nb_stack_passages_whole(p);
     for (unsigned field = 0; field < NB_FIELDS; field++)
         in->features[NB_STACK_TOTAL] += field == NB_FIELD_NGRAM ? 0 : in->features[field];
     double shares[NB_STACK_GROUPS];
@@ -223,6 +229,8 @@ static int finish(const struct nb_stack_pass *p, const struct nb_stack_settings 
         finish_twin(p);
     if (p->twin != NULL && p->twin->failed)
         return NB_NO_MEMORY;
+    if (in->has_passages && in->has_twin)
+        memcpy(in->passages->t, in->t, in->size * sizeof *in->t);
     return nb_stack_attributes_put(p);
 }
 
@@ -274,8 +282,9 @@ static int begin(struct nb_stack_pass *pass, struct nb_stack *stack, const struc
     memset(inputs->x, 0, (size_t)inputs->count * view->size * sizeof *inputs->x);
     memset(inputs->features, 0, sizeof inputs->features);
     nb_stack_attributes_empty(inputs);
-    inputs->has_passages = !is_of_rows && inputs->wants_passages && view->columns == 1;
-    if (inputs->has_passages && nb_stack_passages_begin(inputs) != 0)
+    inputs->has_passages = !is_of_rows && inputs->wants_passages && view->size > 1 &&
+                           view->columns <= NB_STACK_FEW_LABELS;
+    if (inputs->has_passages && nb_stack_passages_begin(pass) != 0)
         return NB_NO_MEMORY;
     rc = view->columns == 1 ? nb_stack_two_start(pass, size) : 0;
     return rc != 0 ? rc : begin_twin(pass, size);
@@ -305,8 +314,8 @@ int nb_stack_inputs_found(struct nb_stack *stack, const struct nb_model *model,
         add_features(&pass, features, size, found);
     if (finish(&pass, &stack->settings) != 0)
         return nb_error_no_memory(error);
-    if (inputs->has_passages && !pass.is_summed)
-        nb_stack_passages_collect(&pass, features, size);
+    if (inputs->has_passages)
+        nb_stack_passages_end(&pass, features, size);
     return 0;
 }
 

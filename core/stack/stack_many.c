@@ -135,6 +135,25 @@ static void finish_twin(const struct nb_stack_pass *p)
     }
 }
 
+void nb_stack_many_sums_of_field(const struct nb_stack_pass *p, unsigned field, double *to)
+{
+    const struct nb_stack_evidence *evidence = p->twin;
+    const uint32_t columns = p->view->columns;
+    bool has = (p->inputs->scratch->fields >> field & 1u) != 0;
+    bool has_twin = evidence != NULL && (evidence->fields >> field & 1u) != 0;
+    assert(columns <= NB_STACK_FEW_LABELS);
+    memset(to, 0, ((size_t)p->experts + 1) * columns * sizeof *to);
+    for (unsigned e = 0; has && e < p->experts; e++)
+        memcpy(to + (size_t)e * columns, nb_stack_many_sums(p, e, field), columns * sizeof *to);
+    if (!has_twin)
+        return;
+    const double *offsets = nb_stack_many_offsets(p, p->experts - 1, field);
+    const double *sums = nb_stack_evidence_sums(evidence, field);
+    to += (size_t)p->experts * columns;
+    for (uint32_t c = 0; c < columns; c++)
+        to[c] = sums[c] + evidence->gains[field] - offsets[c] * evidence->u[field];
+}
+
 /* Handles each field that has sums: its groups, possibly none, and then every label. */
 void nb_stack_many_finish(const struct nb_stack_pass *p)
 {
@@ -161,9 +180,6 @@ void nb_stack_many_finish(const struct nb_stack_pass *p)
     if (p->twin != NULL)
         finish_twin(p);
 }
-
-/* With at most this many labels every row is treated as dense: measured with 20 labels. */
-enum { FEW_LABELS = 32 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -284,7 +300,7 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_
 {
     struct nb_stack_scratch *s = p->inputs->scratch;
     uint32_t cells = nb_counts_labels(p->model, row);
-    bool is_dense = cells > p->view->columns / 2 || p->view->columns <= FEW_LABELS;
+    bool is_dense = cells > p->view->columns / 2 || p->view->columns <= NB_STACK_FEW_LABELS;
     assert(s->key_count < s->key_room && all >> NB_STACK_KEY_SHIFT == 0);
     if (!is_dense)
         s->keys[s->key_count++] = (uint64_t)field << NB_STACK_KEY_SHIFT | all;

@@ -245,6 +245,9 @@ void nb_stack_scratch_free(struct nb_stack_scratch **scratch);
 /* Makes room for a document of `size` features; if a document is left out, computes the offsets
  * without it. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_many_start(const struct nb_stack_pass *p, size_t size);
+/* Writes the sums of a field so far: of each expert, and then of the twin, by label number; 0 if
+ * the document does not have it. With NB_STACK_FEW_LABELS at most. */
+void nb_stack_many_sums_of_field(const struct nb_stack_pass *p, unsigned field, double *to);
 /* Notes a feature that D_w = `all` documents have, not counting the left-out one, and adds what its
  * cells contribute beyond cells of 0. */
 void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_row row,
@@ -252,6 +255,10 @@ void nb_stack_many_add(const struct nb_stack_pass *p, unsigned field, struct nb_
 /* Adds what the noted features would contribute to every label if all their cells were 0, and puts
  * the sums into the inputs (core/stack/stack_many.c). */
 void nb_stack_many_finish(const struct nb_stack_pass *p);
+
+/* With at most this many labels every row is treated as dense (stack_many.h), and passages are
+ * judged. Measured with 20 labels. */
+enum { NB_STACK_FEW_LABELS = 32 };
 
 /* Returns scale / features^length; 0 without features. */
 static inline double nb_stack_share(const struct nb_stack_settings *s, uint32_t features)

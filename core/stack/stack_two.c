@@ -260,17 +260,18 @@ static __attribute__((noinline)) void turn_to(const struct nb_stack_pass *p,
                                               struct reading *reading, uint32_t passage)
 {
     struct mark *mark = &reading->mark;
-    struct nb_stack_part *to =
-        mark->passage == 0 ? NULL : nb_stack_part_at(p->inputs->passages, mark->passage);
+    struct nb_stack_passages *passages = p->inputs->passages;
+    double *to = mark->passage == 0 ? NULL : nb_stack_part_at(passages, mark->passage);
     for (unsigned k = 0; k < NB_PASSAGE_FIELDS; k++) {
         unsigned field = nb_passage_fields[k];
         __m128d sums = reading->pairs.sums[field];
         double gains = reading->pairs.twin.gains[field];
         if (to != NULL) {
-            __m128d before = _mm_loadu_pd(to->x[k]);
-            _mm_storeu_pd(to->x[k], _mm_add_pd(before, _mm_sub_pd(sums, mark->sums[k])));
-            to->gains[k] += gains - mark->gains[k];
-            to->features[k] += reading->features[field] - mark->features[k];
+            double *own = to + (size_t)k * (NB_STACK_EXPERTS + 1);
+            __m128d before = _mm_loadu_pd(own);
+            _mm_storeu_pd(own, _mm_add_pd(before, _mm_sub_pd(sums, mark->sums[k])));
+            own[NB_STACK_EXPERTS] += gains - mark->gains[k];
+            passages->features[mark->passage][k] += reading->features[field] - mark->features[k];
         }
         mark->sums[k] = sums;
         mark->gains[k] = gains;

@@ -297,7 +297,7 @@ static int judge(struct nb_batch *batch, const struct nb_published *published,
     int rc = 0;
     nb_stack_weights_read_lock(published->weights);
     struct nb_stack_judged judged = {0};
-    if (place < 2 && is_judged(batch, change, &judged.counts_twice)) {
+    if (place != UINT32_MAX && is_judged(batch, change, &judged.counts_twice)) {
         inputs->wants_passages = inputs->is_brief = true;
         nb_stack_inputs_twin(inputs, published->weights, false);
         rc = nb_stack_inputs_found(published->stack, batch->live->counts, bag->features, bag->size,

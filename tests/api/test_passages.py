@@ -28,11 +28,11 @@ def mail_of(rnd, label, body=None):
             f"Message-ID: <{rnd.random()}@example.org>\r\n\r\n{body}\r\n")
 
 
-def teach(client, path, make, count=400):
+def teach(client, path, make, count=400, labels=("ham", "spam")):
     rnd = random.Random(3)
     documents = []
     for _ in range(count):
-        label = rnd.choice(("ham", "spam"))
+        label = rnd.choice(labels)
         documents.append({**make(rnd, label), "label": label})
     for at in range(0, count, 50):
         client.post(path + "/train", {"documents": documents[at:at + 50]}).ok()
@@ -61,12 +61,14 @@ def attacks(seed=7):
     return [padded(rnd) for _ in range(20)]
 
 
-def check_explanation(api, model, document, body):
-    """The evidence is the decisive passage's, and sums to the log-odds that are told; the passage is shown."""
-    reply = api.post(model.path + "/classify?explain=10000", document).ok().json
+def check_explanation(api, path, document, body):
+    """The evidence is the decisive passage's, and sums to the log-odds that are told; the passage is shown. Returns the
+    probability by the whole."""
+    reply = api.post(path + "/classify?explain=10000", document).ok().json
     passage, rows = reply["passage"], reply["explanation"]
     equal((reply["label"], passage["label"]), ("spam", "spam"))
-    near(sum(row["evidence"] for row in rows), math.log(reply["probability"] / (1 - reply["probability"])), "evidence", 1e-6)
+    second = max(p for label, p in reply["probabilities"].items() if label != "spam")
+    near(sum(row["evidence"] for row in rows), math.log(reply["probability"] / second), "evidence", 1e-6)
     equal(rows[-1]["token"], None)
     holds(passage["whole"] < 0.5 < reply["probability"], passage)
     holds(passage["text"] in document.get("text", body), passage)
@@ -75,6 +77,7 @@ def check_explanation(api, model, document, body):
     shown = set(passage["text"].split()[1:-1])
     holds(len(said & shown) > 5, (said, shown))
     holds(not {word for word in said & set(GOOD)} - shown - set(passage["text"].split()), "no word of another passage is named")
+    return passage["whole"]
 
 
 def holds_attack(api, make, wrap, preset):
@@ -82,9 +85,10 @@ def holds_attack(api, make, wrap, preset):
         equal(api.get(model.path).json["settings"]["passages"], True)
         teach(api, model.path, make)
         on = [spam(api, model.path, wrap(body)) for body in attacks()]
-        check_explanation(api, model, wrap(attacks()[0]), attacks()[0])
+        whole = check_explanation(api, model.path, wrap(attacks()[0]), attacks()[0])
         model.put(preset=preset, passages=False)
         off = [spam(api, model.path, wrap(body)) for body in attacks()]
+        near(whole, off[0], "by the whole")
         holds("passage" not in api.post(model.path + "/classify?explain=5", wrap(attacks()[0])).ok().json, "no passage decides")
         holds(sum(p > 0.5 for p in off) <= 2, f"without passages the attack works: {off}")
         holds(sum(p > 0.5 for p in on) >= 18, f"with passages it does not: {on}")
@@ -168,14 +172,62 @@ def test_from_the_history(api):
             equal([spam(api, other.path, probe) for probe in probes], after)
 
 
+NEWS = """release patch kernel compiler thread archive subscribe digest maintainer branch commit merge version library
+python driver module package install upgrade mirror licence forum posting moderator list newsletter issue bug fix""".split()
+
+
+def mail_of_three(rnd, label):
+    return {"mail": mail_of(rnd, label, words(rnd, {"spam": BAD, "ham": GOOD, "lists": NEWS}[label], 120))}
+
+
+def padded_by(rnd, *pools):
+    """A spam with text of other labels behind it."""
+    return words(rnd, BAD, 90) + "\n" + "\n".join(words(rnd, pool, 200) for pool in pools)
+
+
+def test_three_labels(api):
+    """Spam is judged by its passages against all other labels together, whichever of them lends the innocent text."""
+    rnd = random.Random(12)
+    bodies = [padded_by(rnd, *pools) for pools in ((GOOD,) * 3, (NEWS,) * 3, (GOOD, NEWS, GOOD)) for _ in range(8)]
+    probes = [{"mail": mail_of(random.Random(1), "spam", body)} for body in bodies]
+    clean = [mail_of_three(rnd, ("spam", "ham", "lists")[n % 3]) for n in range(30)]
+    daemon, other = api.another(keep=True).start(), api.another().start()
+    client, path = daemon.client, "/v1/models/m"
+    client.put(path, {"preset": "mail"}).ok(201)
+    teach(client, path, mail_of_three, labels=("ham", "lists", "spam"))
+
+    def ask(documents):
+        return client.post(path + "/classify", {"documents": documents}).ok().json["results"]
+    on, clean_on = ask(probes), ask(clean)
+    wholes = [check_explanation(client, path, probes[n], bodies[n]) for n in (0, 8, 16)]
+    client.put(path, {"preset": "mail", "passages": False}).ok()
+    off, clean_off = ask(probes), ask(clean)
+    holds(sum(r["label"] == "spam" for r in off) <= 4, f"without passages the attack works: {[r['label'] for r in off]}")
+    holds(sum(r["label"] == "spam" for r in on) >= 22, f"with passages it does not: {[r['label'] for r in on]}")
+    for whole, result in zip(wholes, off[::8]):
+        near(whole, result["probabilities"]["spam"], "by the whole")
+    equal([r["label"] for r in clean_on], [r["label"] for r in clean_off], "clean mails")
+    for got, want in zip(clean_on, clean_off):
+        holds(abs(got["probabilities"]["spam"] - want["probabilities"]["spam"]) < 0.02, (got, want))
+    client.put(path, {"preset": "mail"}).ok()
+    dump = client.get(path + "/export").ok().body
+    daemon.kill()
+    daemon.start()
+    client = daemon.client
+    equal([r["probabilities"] for r in ask(probes)], [r["probabilities"] for r in on], "after a kill")
+    other.client.put("/v1/models/there/import", dump, NDJSON).ok(201)
+    for got, want in zip(other.client.post("/v1/models/there/classify", {"documents": probes}).ok().json["results"], on):
+        near(got["probabilities"]["spam"], want["probabilities"]["spam"], "from a dump", 1e-3)
+
+
 def test_other_models(api):
-    """With three labels, or without the label spam, passages change nothing."""
-    for labels in (("a", "b"), ("ham", "spam", "news")):
+    """Without the label spam, or with more than 32 labels, passages change nothing."""
+    for labels in (("a", "b"), ("ham", "lists", "news"), ("spam", *(f"l{n}" for n in range(32)))):
         with Model(api, preset="text") as model:
             rnd = random.Random(5)
-            for n in range(90):
+            for n in range(33 * 3):
                 label = labels[n % len(labels)]
-                own = {"ham": GOOD, "a": GOOD, "news": COMMON}.get(label, BAD)
+                own = {"ham": GOOD, "a": GOOD, "news": COMMON}.get(label, BAD if label == "spam" or len(labels) < 9 else GOOD)
                 api.post(model.path + "/train", {"text": words(rnd, own, 100), "label": label}).ok()
             wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in api.get("/metrics").ok().body, "refits end", 30)
             ask = [api.post(model.path + "/classify", {"text": body}).ok().json["probabilities"] for body in attacks()[:4]]
