@@ -252,6 +252,18 @@ static void write_formed(nb_log_form *form, enum nb_log_level level, const char 
     nb_buffer_deinit(&line);
 }
 
+bool nb_log_bound_take(struct nb_log_bound *bound, uint64_t now, uint64_t *dropped)
+{
+    uint_fast64_t window = now / (NB_LOG_BOUND_SECONDS * UINT64_C(1000000000)) + 1;
+    uint_fast64_t old = atomic_load(&bound->window);
+    *dropped = 0;
+    if (old < window && atomic_compare_exchange_strong(&bound->window, &old, window)) {
+        uint_fast64_t lines = atomic_exchange(&bound->lines, 0);
+        *dropped = lines > NB_LOG_BOUND ? lines - NB_LOG_BOUND : 0;
+    }
+    return atomic_fetch_add(&bound->lines, 1) < NB_LOG_BOUND;
+}
+
 void nb_log(enum nb_log_level level, const char *format, ...)
 {
     if (!nb_log_wants(level))

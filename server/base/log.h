@@ -7,6 +7,7 @@
 #ifndef NB_SERVER_BASE_LOG_H
 #define NB_SERVER_BASE_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +70,19 @@ void nb_log(enum nb_log_level level, const char *format, ...) __attribute__((for
 /* Writes an event. Its fields may come from any source: hostile bytes are escaped. */
 void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log_field *fields,
                   size_t count);
+
+/* Bounds the lines of one kind: NB_LOG_BOUND in each ten seconds, which begin where the clock says.
+ * Zero-initialized. */
+enum { NB_LOG_BOUND = 100, NB_LOG_BOUND_SECONDS = 10 };
+struct nb_log_bound {
+    atomic_uint_fast64_t window; /* the present ten seconds, counted from 1 */
+    atomic_uint_fast64_t lines;  /* that were asked for in them */
+};
+
+/* Returns whether one more line may be written at `now` (nb_clock_monotonic). Sets *dropped to the
+ * lines that were refused in the last ten seconds with lines, if this is the first line after them,
+ * else to 0. Any thread; where threads meet between two windows some lines more or fewer pass. */
+bool nb_log_bound_take(struct nb_log_bound *bound, uint64_t now, uint64_t *dropped);
 
 /* Formats one line into `line`, NUL-terminated, line feed included; returns its length. For nb_log
  * and its test. */

@@ -316,7 +316,6 @@ int nb_request_check_access(struct nb_request *request, const struct nb_sender *
     struct nb_string token = nb_access_bearer(sender->authorization);
     if (token.length == 0 && is_for_mail)
         token = nb_request_field(request, "Password");
-    request->peer = nb_peer_of(sender, &access->proxies);
     request->peer.is_page = is_page;
     request->grant = nb_access_grant(access, &request->peer, token, is_for_mail);
     rc = check_role(request, token, error);

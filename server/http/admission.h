@@ -16,9 +16,9 @@
 struct nb_request;
 struct nb_sender;
 
-/* Checks whether the client may use the request's route, which must be set: by its token
- * (Authorization; for mail software Password too), or by its address; a page of another site may
- * not. Sets request->peer and request->grant. Returns 0, NB_UNKNOWN, NB_FORBIDDEN, or NB_BUSY when
+/* Checks whether the client may use the request's route, which must be set, as request->peer must:
+ * by its token (Authorization; for mail software Password too), or by its address; a page of
+ * another site may not. Sets request->grant. Returns 0, NB_UNKNOWN, NB_FORBIDDEN, or NB_BUSY when
  * the client has guessed too often or exceeds its rate. */
 int nb_request_check_access(struct nb_request *request, const struct nb_sender *sender,
                             struct nb_error *error);

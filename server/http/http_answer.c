@@ -155,9 +155,10 @@ static uint64_t number_of(struct nb_request *request)
 static struct nb_problem problem_of(struct nb_request *request, unsigned status, const char *detail)
 {
     const struct nb_error *why = request->why;
+    request->code = why != NULL ? nb_json_code(why) : nb_json_status_code((int)status);
     return (struct nb_problem){.status = (int)status,
                                .detail = detail,
-                               .code = why != NULL ? nb_json_code(why) : NULL,
+                               .code = request->code,
                                .param = why != NULL ? why->param : NULL,
                                .request = number_of(request)};
 }
@@ -235,17 +236,56 @@ void nb_reply_error(struct nb_request *request, const struct nb_error *error)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
+struct fields {
+    struct nb_log_field list[12];
+    size_t count;
+};
+
+static void add(struct fields *fields, struct nb_log_field field)
+{
+    assert(fields->count < sizeof fields->list / sizeof fields->list[0]);
+    if (field.kind != NB_LOG_TEXT || field.text.length > 0)
+        fields->list[fields->count++] = field;
+}
+
+/* Whether the line of a request is written. 5xx is a warning, 4xx is told at level info, so that
+ * the `request_id` that a client has is found, and so that nobody can fill the disk with refused
+ * requests, bounded; all else at level debug. */
+static bool wants_line(struct nb_server *server, enum nb_log_level level)
+{
+    uint64_t dropped;
+    if (!nb_log_wants(level) || level != NB_LOG_INFO || nb_log_wants(NB_LOG_DEBUG))
+        return nb_log_wants(level);
+    bool is_wanted = nb_log_bound_take(&server->refusals, nb_clock_monotonic(), &dropped);
+    if (dropped > 0)
+        nb_log(NB_LOG_INFO, "refused requests without a line count=%" PRIu64, dropped);
+    return is_wanted;
+}
+
 static void write_log(const struct nb_request *request, const struct nb_request_figures *figures,
                       uint64_t nanoseconds)
 {
-    enum nb_log_level level = figures->status >= 500 ? NB_LOG_WARNING : NB_LOG_DEBUG;
-    if (!nb_log_wants(level))
+    enum nb_log_level level = figures->status >= 500   ? NB_LOG_WARNING
+                              : figures->status >= 400 ? NB_LOG_INFO
+                                                       : NB_LOG_DEBUG;
+    struct fields fields = {.count = 0};
+    char id[17] = "", client[NB_ADDRESS_TEXT];
+    const char *route = request->route != NULL ? request->route->pattern : "-";
+    if (!wants_line(request->server, level))
         return;
-    nb_log(level, "request id=%016llx method=%s route=%s model=%.*s status=%u us=%llu",
-           (unsigned long long)request->request_id, figures->method,
-           request->route != NULL ? request->route->pattern : "-", (int)request->model.length,
-           request->model.length > 0 ? request->model.bytes : "", figures->status,
-           (unsigned long long)(nanoseconds / 1000));
+    if (request->request_id != 0)
+        (void)snprintf(id, sizeof id, "%016" PRIx64, request->request_id); /* 16 digits */
+    nb_address_print(&request->peer.address, client);
+    add(&fields, nb_log_text("request_id", nb_string_of(id)));
+    add(&fields, nb_log_text("method", nb_string_of(figures->method)));
+    add(&fields, nb_log_text("route", nb_string_of(route)));
+    add(&fields, nb_log_text("model", request->model));
+    add(&fields, nb_log_count("status", figures->status));
+    if (request->code != NULL)
+        add(&fields, nb_log_text("code", nb_string_of(request->code)));
+    add(&fields, nb_log_text("client", nb_string_of(client)));
+    add(&fields, nb_log_count("us", nanoseconds / 1000));
+    nb_log_event(level, "request", fields.list, fields.count);
 }
 
 /* Logs the warning only once: otherwise every verdict of that model would log it again. */
@@ -351,18 +391,6 @@ static struct nb_string without_angles(struct nb_string s)
     if (s.length >= 2 && s.bytes[0] == '<' && s.bytes[s.length - 1] == '>')
         s = (struct nb_string){s.bytes + 1, s.length - 2};
     return s;
-}
-
-struct fields {
-    struct nb_log_field list[12];
-    size_t count;
-};
-
-static void add(struct fields *fields, struct nb_log_field field)
-{
-    assert(fields->count < sizeof fields->list / sizeof fields->list[0]);
-    if (field.kind != NB_LOG_TEXT || field.text.length > 0)
-        fields->list[fields->count++] = field;
 }
 
 void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_note *note)

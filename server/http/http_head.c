@@ -383,8 +383,7 @@ static int prepare_body(struct nb_http_call *call, const struct head *head, stru
 
 /* ---- the whole head -------------------------------------------------------------------------- */
 
-/* Whether the client may do what it requests. */
-static int check_client(struct nb_http_call *call, struct head *head, struct nb_error *error)
+static struct nb_sender sender_of(const struct nb_http_call *call, const struct head *head)
 {
     const struct nb_connection *held = call->held;
     const char *token = head->value[AUTHORIZATION];
@@ -404,15 +403,17 @@ static int check_client(struct nb_http_call *call, struct head *head, struct nb_
     };
     if (head->value[FORWARDED] != NULL || head->value[VIA] != NULL)
         sender.forwarding.is_there = true;
-    return nb_request_check_access(&call->request, &sender, error);
+    return sender;
 }
 
 static void check_request(struct nb_http_call *call, struct head *head, const char *url,
                           const char *method)
 {
     struct nb_request *request = &call->request;
+    const struct nb_sender sender = sender_of(call, head);
     struct nb_error error = {0};
     const char *fault = fault_of(call, head);
+    request->peer = nb_peer_of(&sender, &request->access->proxies); /* for the log, if no more */
     if (fault != NULL) {
         call->closes = true;
         nb_reply_problem(request, MHD_HTTP_BAD_REQUEST, fault);
@@ -420,7 +421,7 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
     }
     if (nb_cors_answer(call, url) || !find_route(call, url, method))
         return;
-    if (check_client(call, head, &error) != 0) {
+    if (nb_request_check_access(request, &sender, &error) != 0) {
         nb_reply_error(request, &error);
         return;
     }

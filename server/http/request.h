@@ -173,6 +173,7 @@ struct nb_request {
     const struct nb_error *why; /* the error that is replied; NULL: only its status is known */
     uint64_t
         request_id;   /* its number for the client and the log; 0: not given yet (http_answer.c) */
+    const char *code; /* of the problem that is replied; NULL: none, or of another protocol */
     bool has_changed; /* a change by this request is in force (http_answer.h) */
     uint64_t number;  /* the place of its last change in the stream; 0: none */
     struct nb_work *work;         /* its work on a pool, or NULL; private to wait.c */

@@ -15,6 +15,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "server/base/log.h"
 #include "server/http/budget.h"
 
 struct nb_access;
@@ -88,7 +89,8 @@ struct nb_server {
     atomic_size_t waiting_changes; /* changes that the writer has and has not reported back yet */
     atomic_size_t suspended;       /* requests that wait for the writer or for long work */
     atomic_size_t backups;         /* backups that are being sent */
-    atomic_bool has_told_memory; /* a warning was logged: [store] memory is smaller than a model */
+    atomic_bool has_told_memory;  /* a warning was logged: [store] memory is smaller than a model */
+    struct nb_log_bound refusals; /* lines about requests that were answered with 4xx */
     struct nb_budget budgets[NB_BUDGETS];
     nb_spare_place spare; /* the memory that is kept for the next large body */
 };

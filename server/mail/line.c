@@ -153,6 +153,7 @@ static int check_head(struct nb_line_client *client, struct nb_error *error)
     if (client->head.has_length && client->head.length > most)
         return nb_body_too_large(most, error);
     find_sender(client, &sender);
+    client->request.peer = nb_peer_of(&sender, &client->request.access->proxies);
     return nb_request_check_access(&client->request, &sender, error);
 }
 

@@ -5,8 +5,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 
-from harness import equal, holds, wait_for
+from harness import equal, holds, refused, wait_for
 from wire import Wire, request
 
 M = "/v1/models/m"
@@ -98,6 +99,60 @@ def test_never_a_word_of_the_mail(api):
         daemon.stop()
         for word in WORDS:
             holds(not any(word in line for line in daemon.lines), word)
+
+
+def refuse(daemon):
+    """Requests with a fault of the client's, and what stands of each in its reply: status, code and request_id."""
+    client = daemon.client
+    replies = (client.get("/v1/models/none"), client.post("/v1/models/m/train?label=spam", "{", "application/json"), client.get("/nowhere"),
+               client.post("/v1/models/m/classify?threshold=2", "x", "text/plain"), client.delete("/v1/models"))
+    told = [(reply.status, reply.json["code"], reply.request_id) for reply in replies]
+    equal([status for status, *_ in told], [404, 400, 404, 400, 405], told)
+    equal(len({request_id for *_, request_id in told} - {None}), 5, told)
+    return told
+
+
+def test_a_refused_request_is_found_by_its_id(api):
+    """With the log as it is without any option: what a client has of an error is enough to find its line."""
+    daemon = api.another().start()
+    told = refuse(daemon)
+    daemon.client.get("/v1/models").ok()
+    daemon.stop()
+    for status, code, request_id in told:
+        (line,) = [line for line in daemon.lines if request_id in line]
+        holds(line.startswith(f"bayesd: info: request request_id={request_id} "), line)
+        holds(f" status={status} code={code} client=127.0.0.1 us=" in line, line)
+    equal(len([line for line in daemon.lines if ": request " in line]), len(told), "requests that were not refused have no line")
+    holds(any(" route=/v1/models/{model} model=none status=404 code=model_not_found " in line for line in daemon.lines), daemon.lines)
+
+
+def test_a_refused_request_as_json(api):
+    daemon = api.another(config={"log": {"format": "json"}}).start()
+    told = refuse(daemon)
+    daemon.stop()
+    rows = [json.loads(line) for line in daemon.lines if '"message":"request"' in line]
+    equal([(row["status"], row["code"], row["request_id"]) for row in rows], told)
+    equal({(row["level"], row["client"]) for row in rows}, {("info", "127.0.0.1")})
+
+
+def test_a_refused_request_has_no_line_at_level_warning(api):
+    daemon = api.another(config={"log": {"level": "warning"}}).start()
+    told = refuse(daemon)
+    daemon.stop()
+    equal([line for line in daemon.lines for *_, request_id in told if request_id in line], [])
+
+
+def test_refused_requests_do_not_fill_the_log(api):
+    """100 lines in ten seconds; at level debug each request has one."""
+    for level in ("info", "debug"):
+        daemon = api.another(config={"log": {"level": level}}).start()
+        begin = time.monotonic()
+        for _ in range(1000):
+            refused(daemon.client.get("/v1/models/none"), 404)
+        windows = (time.monotonic() - begin) // 10 + 2
+        daemon.stop()
+        lines = len([line for line in daemon.lines if " status=404 " in line])
+        holds(100 <= lines <= 100 * windows if level == "info" else lines == 1000, f"{level}: {lines} lines")
 
 
 def hostile_lines(api, form):

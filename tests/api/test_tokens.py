@@ -53,6 +53,31 @@ def test_a_new_token_opens_what_its_role_says(api):
     equal(info["source"], "the-train", "changes have the name of the token as their source")
 
 
+def test_a_refusal_says_what_the_token_lacks(api):
+    """403 names the role of the token, and the one that is needed; 401 tells a missing token from one that is unknown, or unknown
+    since it was revoked."""
+    folder = api.new_folder()
+    tokens = {role: new_token(api, folder, "the-" + role, role) for role in ("classify", "train", "admin")}
+    daemon = api.another(data=folder).start()
+    call = daemon.client.call
+    teach, settings = ("POST", "/v1/models/m/train?label=x", "a", "text/plain"), ("PUT", "/v1/models/m", {})
+    for role, request, needed in (("classify", teach, "train or admin"), ("classify", settings, "admin"), ("train", settings, "admin")):
+        refusal = refused(call(*request, **bearer(tokens[role])), 403, f"this token's role, {role}, does not reach: the request needs {needed}")
+        equal(refusal["code"], "role_insufficient", refusal)
+    for headers, code, said in (({}, "token_missing", "brings none"), (bearer("x" * 43), "token_unknown", "is not"),
+                                ({"Authorization": "Basic eDp5"}, "token_missing", "brings none")):
+        for request in (("GET", "/v1/models"), teach, settings):
+            equal(refused(call(*request, **headers), 401, said)["code"], code, request)
+    call("GET", "/v1/models", **bearer(tokens["train"])).ok()
+    equal(api.tool("--data", folder, "--revoke-token", "the-train")[0], 0)
+    reload(daemon)
+    equal(refused(call("GET", "/v1/models", **bearer(tokens["train"])), 401, "is not")["code"], "token_unknown")
+    # The log tells who was refused, never by which token.
+    lines = daemon.heard()
+    holds(any(" status=403 code=role_insufficient client=127.0.0.1" in line for line in lines), lines)
+    holds(not any(token in line for line in lines for token in (*tokens.values(), "x" * 43)), lines)
+
+
 def test_the_file_holds_no_token_and_is_the_daemons_alone(api):
     folder = api.new_folder()
     token = new_token(api, folder, "gateway", "train", "--models", "user-*,mail")

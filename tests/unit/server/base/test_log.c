@@ -137,6 +137,26 @@ START_TEST(an_event_is_one_line)
 }
 END_TEST
 
+/* Of 250 lines in ten seconds 100 pass, and the first line after them is told of the others. */
+START_TEST(lines_of_one_kind_are_bounded)
+{
+    struct nb_log_bound bound = {0};
+    const uint64_t ten = NB_LOG_BOUND_SECONDS * UINT64_C(1000000000);
+    uint64_t dropped, passed = 0;
+    for (uint64_t i = 0; i < 250; i++) {
+        passed += nb_log_bound_take(&bound, ten + i, &dropped) ? 1 : 0;
+        ck_assert_uint_eq(dropped, 0);
+    }
+    ck_assert_uint_eq(passed, NB_LOG_BOUND);
+    ck_assert(nb_log_bound_take(&bound, 2 * ten, &dropped));
+    ck_assert_uint_eq(dropped, 250 - NB_LOG_BOUND);
+    ck_assert(nb_log_bound_take(&bound, 2 * ten + 1, &dropped));
+    ck_assert_uint_eq(dropped, 0);
+    ck_assert(nb_log_bound_take(&bound, 9 * ten, &dropped)); /* after some without a line */
+    ck_assert_uint_eq(dropped, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -148,6 +168,7 @@ int main(void)
     tcase_add_test(tcase, numbers_and_counts);
     tcase_add_test(tcase, a_long_value_is_cut_between_characters);
     tcase_add_test(tcase, an_event_is_one_line);
+    tcase_add_test(tcase, lines_of_one_kind_are_bounded);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
