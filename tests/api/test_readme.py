@@ -184,6 +184,21 @@ def slug(heading):
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
+def test_figures_agree_between_pages(api):
+    """The store's format with the code; the table of the README, and the disk that a mail takes, with the measured figures."""
+    code = re.search(r"NB_STORE_FORMAT = (\d+)", readme(os.path.join("core", "store", "store.h")))[1]
+    equal(re.findall(r"The store has format (\d+)", readme("CHANGELOG.md")), [code], "the store's format")
+    figures = readme(os.path.join("tests", "bench", "FIGURES.md"))
+    compared = 0
+    for name, area, learn, classify in re.findall(r"(?m)^\| (bayesd|bogofilter)[^|]*\| ([.\d]+) \| ([.\d]+) \| ([.\d]+) \|", readme()):
+        compared += 1
+        holds(re.search(rf"(?m)^\| {name}[^|]*\| {area} \| {learn} \| {classify} \|", figures), f"README: {name} {area} {learn} {classify}")
+    equal(compared, 2, "rows of the README's table")
+    least, most = re.search(r"A learned mail takes ([.\d]+) to ([.\d]+) KB on disk", readme(OPERATIONS)).groups()
+    equal(re.search(r"take ([.\d]+) KB a mail of 5,000 mails, ([.\d]+) of all", figures).groups(), (most, least), "KB a mail")
+    holds(f"mails of the corpus: disk | {least} KB/mail" in figures, f"{least} KB a mail")
+
+
 def test_links_lead_somewhere(api):
     for page in (*STORY, MIGRATING, TROUBLESHOOTING, os.path.join("tests", "bench", "FIGURES.md"),
                  os.path.join("config", "README.md"), os.path.join("server", "README.md"), "CONTRIBUTING.md"):
