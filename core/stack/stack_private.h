@@ -203,17 +203,26 @@ struct nb_stack_pass {
     struct nb_stack_evidence *twin;         /* NULL: there is no twin */
 };
 
-/* Prefetch distances. A row's first cells are prefetched half way between the prefetch of the row
- * and its turn, and all cells when it is next: a row of a thousand labels has 16 KB, and rows lie
- * anywhere in memory. */
-enum { NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2, NB_STACK_AHEAD_OF_REST = 1 };
+/* Prefetch distances. Between the prefetch of a row and its turn come its wide cells, then the
+ * first cells of its run, and all of them when it is next: a row of a thousand labels has 16 KB,
+ * and rows lie anywhere in memory. */
+enum {
+    NB_STACK_AHEAD_OF_WIDE = NB_MODEL_AHEAD * 3 / 4,
+    NB_STACK_AHEAD_OF_CELLS = NB_MODEL_AHEAD / 2,
+    NB_STACK_AHEAD_OF_REST = 1
+};
 
-/* Returns the id of a row; prefetches later rows. */
+/* Returns the id of a row; prefetches later rows, and the wide cells of nearer ones. */
 static inline uint64_t nb_stack_id_of(const struct nb_stack_pass *p,
                                       const struct nb_row_count *rows, size_t size, size_t i)
 {
     if (i + NB_MODEL_AHEAD < size)
         nb_packed_row_prefetch(nb_model_packed(p->model, rows[i + NB_MODEL_AHEAD].row));
+    if (i + NB_STACK_AHEAD_OF_WIDE < size) {
+        uint32_t later = rows[i + NB_STACK_AHEAD_OF_WIDE].row;
+        __builtin_prefetch(
+            nb_wides_at(p->model->wides.segments, later, nb_model_packed(p->model, later)->code));
+    }
     return nb_model_packed(p->model, rows[i].row)->id;
 }
 
