@@ -22,12 +22,13 @@ static const double early = 200;
 /* A refit of a small model also needs changes to this share of all documents: in a mixed stream, in
  * its first documents, and in a stream that is not mixed. */
 static const double mixed_share = 0.5, mixed_early_share = 0.2, turned_share = 0.05;
-/* Number of documents to which a small model is fitted as it grows in a mixed stream: in all, or
- * for each label if that is more. */
-static const uint64_t mixed_sample = 250, mixed_sample_of_label = 25;
+/* Number of documents to which a model is fitted as it grows: a small one in a mixed stream, a
+ * large one in any; or so many for each label if that is more. */
+static const uint64_t mixed_sample = 250, large_sample = 1000, sample_of_label = 25;
 static const double skewed_share = 0.2;
 static const double label_share = 0.02; /* least S_v, as a share of all documents, and ... */
 static const double mostly = 0.75;      /* ... as a share of D_v */
+static const double spacing = 0.05;     /* least N for that, as a share of all documents */
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
 static const double corrected_share = 0.01;
@@ -267,7 +268,8 @@ static bool has_grown(const struct nb_weights *order, double all)
 static bool has_missed_much(const struct nb_weights *order, double all)
 {
     return nb_weights_at(order, NOT_TAUGHT) >= skewed_share * all ||
-           nb_weights_at(order, RIPE) >= label_share * all;
+           (nb_weights_at(order, RIPE) >= label_share * all &&
+            nb_weights_at(order, LEARNED) >= spacing * all);
 }
 
 enum nb_order_reason nb_order_reason(const struct nb_weights *order, uint64_t documents)
@@ -316,10 +318,11 @@ int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint
 uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
                               uint64_t documents, uint32_t labels)
 {
-    uint64_t of_labels = mixed_sample_of_label * labels;
-    if (why != NB_REFIT_OF_GROWTH || documents > small || !is_mixed(order))
+    uint64_t of_labels = sample_of_label * labels;
+    uint64_t least = documents > small ? large_sample : mixed_sample;
+    if (why != NB_REFIT_OF_GROWTH || (documents <= small && !is_mixed(order)))
         return UINT64_MAX;
-    return of_labels > mixed_sample ? of_labels : mixed_sample;
+    return of_labels > least ? of_labels : least;
 }
 
 int nb_order_end_refit(struct nb_weights *order, double fingerprint)

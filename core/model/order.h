@@ -32,8 +32,8 @@
  *                 the k_v sum to D / 20; or, as long as every document has taught with weight 1, as
  *                 in a mixed stream, to D / 2, and among the first 200 documents to D / 5
  *     D > 1000:   S >= 0.2 D;  or S_v, the part of S from label v, is >= max(0.02 D, 0.75 D_v):
- *                 most of the label was not taught;  or, when the writer has nothing to do,
- *                 S >= 0.02 D and S >= N / 2
+ *                 most of the label was not taught, and N >= 0.05 D;  or, when the writer has
+ *                 nothing to do, S >= 0.02 D and S >= N / 2
  *     any D:      more than D / 10 documents were relabelled, replaced or forgotten, not counting
  *                 those removed by ageing; or, when the writer has nothing to do, at least
  *                 max(4, D / 100)
@@ -137,7 +137,8 @@ int nb_order_begin_refit(struct nb_weights *order, enum nb_order_refit why, uint
 /* Returns the greatest number of documents to which a refit that has begun fits the weights. The
  * model has `documents` documents and `labels` labels. If a small model is fitted as it grows, and
  * every document has taught with weight 1, the number is 250, or 25 for each label if that is more.
- * Else it is UINT64_MAX (core/model/refit.c has bounds of its own). */
+ * If a large model is fitted as it grows, it is 1,000, or 25 for each label. Else it is UINT64_MAX
+ * (core/model/refit.c has bounds of its own). */
 uint64_t nb_order_sample_most(const struct nb_weights *order, enum nb_order_refit why,
                               uint64_t documents, uint32_t labels);
 /* Notes that the refit ends, with weights for the constants of this fingerprint

@@ -208,7 +208,7 @@ START_TEST(small_models_are_fitted_as_they_grow)
 }
 END_TEST
 
-START_TEST(a_mixed_small_model_is_fitted_to_a_sample)
+START_TEST(a_growing_model_is_fitted_to_a_sample)
 {
     static const struct {
         enum nb_order_refit why;
@@ -216,10 +216,13 @@ START_TEST(a_mixed_small_model_is_fitted_to_a_sample)
         uint32_t labels;
         uint64_t most; /* UINT64_MAX: all */
     } refits[] = {
-        {NB_REFIT_OF_GROWTH, 800, 2, 250},         {NB_REFIT_OF_GROWTH, 800, 10, 250},
-        {NB_REFIT_OF_GROWTH, 800, 11, 275},        {NB_REFIT_OF_GROWTH, 1000, 100, 2500},
-        {NB_REFIT_OF_GROWTH, 1001, 2, UINT64_MAX}, {NB_REFIT_OF_SKEW, 800, 2, UINT64_MAX},
-        {NB_REFIT_STALE, 800, 2, UINT64_MAX},      {NB_REFIT_ASKED, 800, 2, UINT64_MAX},
+        {NB_REFIT_OF_GROWTH, 800, 2, 250},       {NB_REFIT_OF_GROWTH, 800, 10, 250},
+        {NB_REFIT_OF_GROWTH, 800, 11, 275},      {NB_REFIT_OF_GROWTH, 1000, 100, 2500},
+        {NB_REFIT_OF_GROWTH, 1001, 2, 1000},     {NB_REFIT_OF_GROWTH, 5000, 40, 1000},
+        {NB_REFIT_OF_GROWTH, 5000, 41, 1025},    {NB_REFIT_OF_SKEW, 800, 2, UINT64_MAX},
+        {NB_REFIT_STALE, 800, 2, UINT64_MAX},    {NB_REFIT_ASKED, 800, 2, UINT64_MAX},
+        {NB_REFIT_OF_SKEW, 5000, 2, UINT64_MAX}, {NB_REFIT_STALE, 5000, 2, UINT64_MAX},
+        {NB_REFIT_ASKED, 5000, 2, UINT64_MAX},
     };
     struct nb_weights mixed = {0}, turned = {0};
     ck_assert_int_eq(nb_order_count(&mixed, 0, 1, 1), 0);
@@ -229,7 +232,7 @@ START_TEST(a_mixed_small_model_is_fitted_to_a_sample)
         ck_assert_uint_eq(nb_order_sample_most(&mixed, refits[i].why, documents, refits[i].labels),
                           refits[i].most);
         ck_assert_uint_eq(nb_order_sample_most(&turned, refits[i].why, documents, refits[i].labels),
-                          UINT64_MAX);
+                          documents > 1000 ? refits[i].most : UINT64_MAX);
     }
     nb_weights_deinit(&mixed);
     nb_weights_deinit(&turned);
@@ -273,22 +276,29 @@ START_TEST(large_models_are_fitted_when_a_label_is_new)
     struct nb_weights order = {0};
     struct nb_random random = nb_random_of(8, 9);
     uint64_t of_label[LABELS] = {1000, 1000};
-    double not_taught[LABELS] = {0};
+    double not_taught[LABELS] = {0}, learned = 1000;
     uint64_t fitted[LABELS] = {0};
     unsigned refits = 0;
+    bool is_ripe = false;
+    for (uint64_t n = 1; n <= 2000; n++)
+        ck_assert_int_eq(nb_order_count(&order, n % 2, 1, n), 0);
     for (uint64_t n = 2000; n < 2700; n++) {
         uint32_t y = _i == 0 ? 2 : (uint32_t)nb_random_below(&random, 3);
         double weight = nb_order_weight(&order, y, of_label[y], n);
         of_label[y]++;
         not_taught[y] += 1 - weight;
+        learned++;
         double least = fmax(0.02 * (double)(n + 1), 0.75 * (double)of_label[y]);
-        bool want = not_taught[y] >= least;
+        is_ripe |= not_taught[y] >= least;
+        bool want = is_ripe && learned >= 0.05 * (double)(n + 1);
         ck_assert_int_eq(nb_order_count(&order, y, weight, n + 1), 0);
         ck_assert_int_eq(nb_order_note(&order, y, of_label[y], 1 - weight, false), 0);
         ck_assert_int_eq(nb_order_reason(&order, n + 1), want ? NB_ORDER_SKEWED : NB_ORDER_NONE);
         if (!want)
             continue;
         fitted[refits++] = of_label[2];
+        learned = 0;
+        is_ripe = false;
         memset(not_taught, 0, sizeof not_taught);
         ck_assert_int_eq(nb_order_begin_refit(&order, NB_REFIT_OF_GROWTH, n + 1), 0);
         ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
@@ -428,7 +438,7 @@ int main(void)
     tcase_add_test(rule, what_is_revised_meanwhile_is_told);
     tcase_add_test(rule, the_twin_learns_anew_where_it_must);
     tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 6);
-    tcase_add_test(rule, a_mixed_small_model_is_fitted_to_a_sample);
+    tcase_add_test(rule, a_growing_model_is_fitted_to_a_sample);
     tcase_add_test(rule, large_models_are_fitted_when_much_was_not_taught);
     tcase_add_loop_test(rule, large_models_are_fitted_when_a_label_is_new, 0, 2);
     tcase_add_test(rule, what_was_learned_wrongly_is_told);
