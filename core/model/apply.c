@@ -18,6 +18,7 @@ void nb_delta_reset(struct nb_delta *delta)
 {
     delta->add_label = delta->take_label = UINT32_MAX;
     delta->add.size = delta->take.size = 0;
+    delta->taken_judged = 0;
 }
 
 void nb_delta_deinit(struct nb_delta *delta)
@@ -41,6 +42,7 @@ static int delta_read(struct nb_delta *delta, const struct nb_change *change,
     if (rc != 0 || replaced == NULL)
         return rc;
     delta->take_label = nb_delta_label(replaced->label);
+    delta->taken_judged = replaced->judged;
     return nb_bag_decode(replaced->bag, rows, &delta->take, error);
 }
 
@@ -219,12 +221,14 @@ static bool lesson_of(const struct nb_change *change, const struct nb_delta *del
                                  .is_aged = change->kind == NB_CHANGE_UNTRAIN &&
                                             nb_string_equals(change->source, NB_SOURCE_AGEING),
                                  .judged = change->judged,
+                                 .taken_judged = delta->taken_judged,
                                  .rows = is_learned ? &delta->add : NULL,
                                  .old = &delta->take,
                                  .weight = nb_stored_score_weight(change->score, is_learned),
                                  .weight_before = nb_stored_score_weight(change->score, 1),
                                  .document = document == 0 ? 1 : document,
                                  .replaced = change->replaced,
+                                 .number = how->number,
                                  .is_replay = how->is_replay};
     return how->learner != NULL && (is_learned || delta->take_label != UINT32_MAX) &&
            !is_same(delta);

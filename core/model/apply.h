@@ -23,6 +23,7 @@ struct nb_delta {
      * without a label needs: such a document is not counted. */
     uint32_t add_label, take_label;
     struct nb_rows add, take; /* sorted by row */
+    uint64_t taken_judged;    /* how what is removed was judged (struct nb_change); 0: not at all */
 };
 void nb_delta_reset(struct nb_delta *delta);
 void nb_delta_deinit(struct nb_delta *delta);

@@ -344,7 +344,7 @@ int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struc
     struct nb_stack_weights *weights = live->published->weights;
     uint32_t before = lesson->taken, of_last;
     bool is_same = are_same(lesson->rows, lesson->old), was_last = false;
-    bool is_ready = l->ready;
+    bool is_ready = l->ready, is_newest = false;
     int rc = 0;
     l->is_restored = false;
     l->before = before;
@@ -364,11 +364,15 @@ int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struc
     if (rc == 0 && is_same && !l->is_restored)
         nb_stack_lesson_begin(weights, lesson->document, before, lesson->is_replay);
     if (rc == 0 && before != NB_STACK_NO_LABEL && !l->is_restored) {
+        is_newest = was_last;
         double weight = was_last ? lesson->weight_before : lesson->weight;
         if (!was_last && lesson->rows == NULL)
-            rc = nb_rewind_begin(l->rewind, live, lesson->view, lesson->replaced);
+            rc = nb_rewind_begin(l->rewind, live, lesson->view, lesson->replaced, &is_newest);
         if (rc == 0)
             rc = unlearn(l, live, weights, lesson, before, weight);
+        if (rc == 0)
+            rc = nb_live_judged_unlearn(live, before, lesson->taken_judged,
+                                        is_newest ? 0 : lesson->number - lesson->replaced);
         if (rc == 0)
             rc = unlearn(l, live, nb_refit_weights(live), lesson, before, weight);
         if (rc != 0)
@@ -475,15 +479,6 @@ unsigned nb_learner_slices(struct nb_learner *l)
 
 /* ---- a change -------------------------------------------------------------------------------- */
 
-static int learn_margins(struct nb_live *live, const struct nb_lesson *lesson)
-{
-    struct nb_string name = nb_model_label_name(live->counts, lesson->label);
-    return lesson->judged == 0 ? 0
-                               : nb_stack_margins_learn(live->published->weights,
-                                                        nb_stack_judged_unpack(lesson->judged),
-                                                        nb_string_equals(name, "spam"));
-}
-
 /* By the book only a new document teaches what is known: its scores are those without it. */
 static int teach_known(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
@@ -511,7 +506,7 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
     int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);
     l->ready = false;
     if (rc == 0 && learns)
-        rc = learn_margins(live, lesson);
+        rc = nb_live_judged_learn(live, lesson->label, lesson->judged);
     if (rc == 0 && !l->is_restored)
         rc = note(l, live, lesson);
     if (rc == 0)

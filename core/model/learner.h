@@ -48,9 +48,11 @@ struct nb_lesson {
     uint32_t taken; /* the document's label before the change; NB_STACK_NO_LABEL: none */
     const struct nb_rows *rows; /* the document as it is now; NULL: it was forgotten */
     uint64_t judged;            /* how its worst passage was judged (struct nb_change) */
+    uint64_t taken_judged;      /* the same of the entry that the change takes back */
     bool is_aged;               /* it was forgotten because of its age */
     uint64_t document;          /* a number of its id, not 0 */
     uint64_t replaced;          /* the entry that the change takes back; 0: none */
+    uint64_t number;            /* the change's own entry */
     const struct nb_rows *old;  /* the document as it was, if it had a label */
     /* The weights with which it taught under the label `taken`, and before that. */
     double weight, weight_before;

@@ -403,3 +403,24 @@ uint32_t nb_published_judged_place(const struct nb_published *published,
     }
     return count >= 2 ? place : UINT32_MAX;
 }
+
+static bool is_spam(const struct nb_live *live, uint32_t label)
+{
+    return nb_string_equals(nb_model_label_name(live->counts, label), "spam");
+}
+
+int nb_live_judged_learn(struct nb_live *live, uint32_t label, uint64_t judged)
+{
+    return judged == 0
+               ? 0
+               : nb_stack_margins_learn(live->published->weights, nb_stack_judged_unpack(judged),
+                                        is_spam(live, label));
+}
+
+int nb_live_judged_unlearn(struct nb_live *live, uint32_t label, uint64_t judged, uint64_t later)
+{
+    return judged == 0
+               ? 0
+               : nb_stack_margins_unlearn(live->published->weights, nb_stack_judged_unpack(judged),
+                                          is_spam(live, label), later);
+}

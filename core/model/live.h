@@ -316,5 +316,10 @@ void nb_refined_release(struct nb_refined **refined);
  * parent, and the setting `passages`. UINT32_MAX if they are not. Under the model's read lock. */
 uint32_t nb_published_judged_place(const struct nb_published *published,
                                    const struct nb_model *counts);
+/* Learns how the document of an entry was judged (`judged`: struct nb_change; 0: it was not), for
+ * the margins of passages; or takes that back when about `later` documents were learned since. On
+ * the thread that changes the model. Returns 0 or NB_NO_MEMORY. */
+int nb_live_judged_learn(struct nb_live *live, uint32_t label, uint64_t judged);
+int nb_live_judged_unlearn(struct nb_live *live, uint32_t label, uint64_t judged, uint64_t later);
 
 #endif

@@ -18,7 +18,8 @@ enum {
 struct later {
     struct nb_rows rows; /* owned */
     uint32_t label;
-    double weight; /* with which it taught */
+    double weight;   /* with which it taught */
+    uint64_t judged; /* as in its entry */
 };
 
 struct nb_rewind {
@@ -66,7 +67,8 @@ static int read_later(struct nb_rewind *r, const struct nb_live *live, const str
         nb_rows_deinit(&rows);
         return nb_drawn_unless_missing(rc);
     }
-    *later = (struct later){rows, change->label, nb_stored_score_weight(change->score, 0)};
+    *later = (struct later){rows, change->label, nb_stored_score_weight(change->score, 0),
+                            change->judged};
     *cells += rows.size * (nb_model_labels_with_documents(live->counts) + UINT64_C(1));
     r->size++;
     r->counted = r->size;
@@ -109,40 +111,46 @@ static int unlearn(struct nb_rewind *r, struct nb_live *live, const struct later
 {
     bool teaches;
     int rc = inputs_of(r, live, later, true, &teaches);
-    return rc != 0 || !teaches ? rc
-                               : nb_stack_unlearn(live->published->weights, &r->drawn.inputs,
-                                                  later->label, later->weight);
+    if (rc == 0 && teaches)
+        rc = nb_stack_unlearn(live->published->weights, &r->drawn.inputs, later->label,
+                              later->weight);
+    return rc != 0 ? rc : nb_live_judged_unlearn(live, later->label, later->judged, 0);
 }
 
 static int learn(struct nb_rewind *r, struct nb_live *live, const struct later *later)
 {
     bool teaches;
     int rc = inputs_of(r, live, later, false, &teaches);
-    return rc != 0 || !teaches ? rc
-                               : nb_drawn_teach(live, live->published->weights, &r->drawn.inputs,
-                                                &later->rows, later->label, later->weight);
+    if (rc == 0 && teaches)
+        rc = nb_drawn_teach(live, live->published->weights, &r->drawn.inputs, &later->rows,
+                            later->label, later->weight);
+    return rc != 0 ? rc : nb_live_judged_learn(live, later->label, later->judged);
 }
 
 int nb_rewind_begin(struct nb_rewind *r, struct nb_live *live, const struct nb_view *view,
-                    uint64_t number)
+                    uint64_t number, bool *is_done)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t cells = 0;
     forget(r);
+    *is_done = false;
     if (number == 0 || live->fit != NULL)
         return 0;
     int rc = nb_refit_list(live, view);
     size_t later = rc != 0 ? 0
                            : nb_current_entries_after(live->current, number, r->numbers,
                                                       LATER_MOST + (size_t)1);
+    *is_done = later == 0;
     if (later > LATER_MOST || !nb_order_may_rewind(order, later))
         later = 0;
     for (size_t i = 0; rc == 0 && i < later && cells <= CELLS_MOST; i++)
         rc = read_later(r, live, view, r->numbers[i], &cells);
-    if (rc == 0 && r->size > 0 && cells <= CELLS_MOST)
+    if (rc == 0 && r->size > 0 && cells <= CELLS_MOST) {
         rc = nb_order_note_rewind(order, r->size);
-    else
+        *is_done = true;
+    } else {
         forget(r);
+    }
     while (rc == 0 && r->counted > 0) {
         rc = unlearn(r, live, &r->later[r->counted - 1]);
         if (rc == 0)

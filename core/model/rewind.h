@@ -21,10 +21,10 @@ void nb_rewind_free(struct nb_rewind **rewind);
 
 /* Takes the current documents after the entry `number` back, the newest first. Does nothing if
  * there are none or too many, or if much was taken back so of late: the caller then takes its
- * document back by the weights of today. Returns 0, or a code with the counts as they were; then
- * the caller rolls the weights back. */
+ * document back by the weights of today. Sets *is_done to whether no later one is left. Returns 0,
+ * or a code with the counts as they were; then the caller rolls the weights back. */
 int nb_rewind_begin(struct nb_rewind *rewind, struct nb_live *live, const struct nb_view *view,
-                    uint64_t number);
+                    uint64_t number, bool *is_done);
 /* Learns them again, the oldest first. Returns 0, or a code with the documents counted; then the
  * caller rolls the weights back. Does nothing if none were taken back. */
 int nb_rewind_end(struct nb_rewind *rewind, struct nb_live *live);

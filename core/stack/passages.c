@@ -430,46 +430,72 @@ double nb_stack_passage_odds(double whole, double worst, struct nb_stack_margins
     return fmax(whole, worst - margin);
 }
 
-/* Adds to a faded sum, for `weight` documents. */
-static void fade_to(struct nb_weights *w, size_t place, double add, double weight)
+/* How a document changes the faded sums. */
+struct fading {
+    double weight; /* for so many documents it stands */
+    double left;   /* of what it has added so much has not faded; taking back only */
+    bool is_back;  /* it is taken back */
+};
+
+/* Adds to a faded sum, s = (1 - weight / MEMORY) before + weight add; or finds the sum without it:
+ * of what was added, and of what faded for it, there is `left`. */
+static void fade_to(struct nb_weights *w, size_t place, double add, struct fading how)
 {
-    nb_weights_set(w, place, (1 - weight / MEMORY) * nb_weights_at(w, place) + weight * add);
+    double sum = nb_weights_at(w, place), keeps = 1 - how.weight / MEMORY;
+    double before = (sum - how.weight * add) / keeps;
+    nb_weights_set(w, place,
+                   how.is_back ? sum + how.left * (before - sum) : keeps * sum + how.weight * add);
 }
 
 /* Learns what each margin of a grid costs a document. */
 static void learn_costs(struct nb_weights *w, const struct grid *grid,
-                        struct nb_stack_judged judged, double sign)
+                        struct nb_stack_judged judged, double sign, struct fading how)
 {
-    double weight = judged.counts_twice ? 2 : 1;
     size_t at = judged.is_mail ? NB_PASSAGE_PLACES_OF_KIND : 0;
     for (unsigned i = 0; i < grid->count; i++) {
         double z = judged.worst - margin_at(grid, i);
         bool is_raised = z > judged.whole;
         fade_to(w, at + grid->costs + i,
-                is_raised ? softplus(sign * z) - softplus(sign * judged.whole) : 0, weight);
+                is_raised ? softplus(sign * z) - softplus(sign * judged.whole) : 0, how);
     }
 }
 
-int nb_stack_margins_learn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
-                           bool is_label)
+static int change_margins(struct nb_stack_weights *weights, struct nb_stack_judged judged,
+                          bool is_label, struct fading how)
 {
     struct nb_weights *w = &weights->margins;
     size_t at = judged.is_mail ? NB_PASSAGE_PLACES_OF_KIND : 0;
-    double sign = is_label ? -1 : 1, weight = judged.counts_twice ? 2 : 1;
+    double sign = is_label ? -1 : 1;
     int rc = nb_weights_grow(w, NB_WEIGHTS_RANGE, weights->lock);
     if (rc == 0)
         rc = nb_weights_reserve(w, NB_WEIGHTS_RANGE);
     if (rc != 0)
         return rc;
     nb_lock_write(weights->lock);
-    fade_to(w, at + NB_PASSAGE_LOSS, softplus(sign * judged.whole), weight);
-    fade_to(w, at + NB_PASSAGE_FRESH, 1 / MEMORY, weight);
-    learn_costs(w, &PLAIN, judged, sign);
+    fade_to(w, at + NB_PASSAGE_LOSS, softplus(sign * judged.whole), how);
+    fade_to(w, at + NB_PASSAGE_FRESH, 1 / MEMORY, how);
+    learn_costs(w, &PLAIN, judged, sign, how);
     if (judged.worst - judged.whole <= CONTRAST)
         judged.worst = judged.whole;
-    learn_costs(w, &AGAINST, judged, sign);
+    learn_costs(w, &AGAINST, judged, sign, how);
     nb_lock_release(weights->lock);
     return 0;
+}
+
+int nb_stack_margins_learn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
+                           bool is_label)
+{
+    return change_margins(weights, judged, is_label,
+                          (struct fading){.weight = judged.counts_twice ? 2 : 1});
+}
+
+int nb_stack_margins_unlearn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
+                             bool is_label, uint64_t later)
+{
+    return change_margins(weights, judged, is_label,
+                          (struct fading){.weight = judged.counts_twice ? 2 : 1,
+                                          .left = exp(-(double)later / MEMORY),
+                                          .is_back = true});
 }
 
 double nb_stack_odds(const struct nb_scores *scores, uint32_t place)

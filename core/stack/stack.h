@@ -404,6 +404,10 @@ double nb_stack_passage_odds(double whole, double worst, struct nb_stack_margins
 /* Learns how a document was judged; `is_label`: it has the label. Returns 0 or NB_NO_MEMORY. */
 int nb_stack_margins_learn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
                            bool is_label);
+/* Takes back what that has taught, when about `later` documents were judged since: but for rounding
+ * if there were none; else as far as the losses have not faded. Returns 0 or NB_NO_MEMORY. */
+int nb_stack_margins_unlearn(struct nb_stack_weights *weights, struct nb_stack_judged judged,
+                             bool is_label, uint64_t later);
 /* The log-odds of the label at `place` against all others together. */
 double nb_stack_odds(const struct nb_scores *scores, uint32_t place);
 /* Adds to these log-odds; those of the other labels among each other stay. */

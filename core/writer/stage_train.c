@@ -204,6 +204,7 @@ int nb_stage_take_out_old(struct nb_stage *s, struct nb_error *error)
     if (rc == NB_CORRUPT)
         return nb_stage_refuse_damaged(s, &why);
     delta->take_label = nb_delta_label(old->label);
+    delta->taken_judged = old->judged;
     if (s->live->near_duplicate_list != NULL)
         nb_near_duplicate_list_remove(s->live->near_duplicate_list, s->memory->old.number);
     if (rc != 0 || nb_stage_touch_label(s, old->label) != 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Undo: what a source has taught is taken back exactly, in steps that a kill does not hurt."""
 import json
+import math
 import os
 import random
 import shutil
@@ -506,5 +507,54 @@ def test_a_document_taken_back_brings_the_verdicts_back(api):
     holds(verdicts() != before, "the other label teaches")
     client.post(path + "/train", {"documents": [items[0]]}).ok()
     equal(verdicts(), before)
+    daemon.stop()
+    verified(api, daemon.data)
+
+
+# ---- wrong labels that are taken back ------------------------------------------------------------
+ASKED = 50
+
+
+def numbered(number):
+    """A document of 24 words, half of them of its label."""
+    words, side = random.Random(number), number % 2
+    text = " ".join(f"{'hs'[side] if words.random() < .5 else 'x'}{words.randrange(90)}" for _ in range(24))
+    return {"id": str(number), "text": text, "label": ("ham", "spam")[side]}
+
+
+def odds(client, path):
+    """ln P(spam) / P(ham) of texts that nobody has taught."""
+    texts = [{"text": numbered(10**6 + i)["text"]} for i in range(ASKED)]
+    got = client.post(path + "/classify", {"documents": texts}).ok().json["results"]
+    return [math.log(one["probabilities"]["spam"] / one["probabilities"]["ham"]) for one in got]
+
+
+def apart(client, one, other):
+    return max(abs(a - b) for a, b in zip(odds(client, one), odds(client, other)))
+
+
+def test_a_wrong_label_taken_back_later_leaves_no_trace(api):
+    """Beside a model that never saw the document: neither in the weights nor in the margins of passages, which no refit finds anew."""
+    daemon = api.another().start()
+    client, never, seen = daemon.client, "/v1/models/never", "/v1/models/seen"
+    for path in (never, seen):
+        client.put(path, {"preset": "text"}).ok(201)
+        train(client, path, [numbered(number) for number in range(1200)])
+        client.post(path + "/refit", None).ok()
+    most = 0
+    for number in range(10001, 10013, 2):
+        before = odds(client, seen)
+        train(client, seen, [{**numbered(number), "label": "ham"}])
+        holds(max(abs(a - b) for a, b in zip(before, odds(client, seen))) > 1e-3, "the document teaches")
+        for path in (never, seen):
+            train(client, path, [numbered(number + 1000)])
+        client.post(seen + "/untrain", {"id": str(number)}).ok()
+        most = max(most, apart(client, never, seen))
+    print(f"wrong labels taken back after one more document: at most {most:.2g} apart")
+    holds(most <= .05, f"{most} apart")
+    for path in (never, seen):
+        client.post(path + "/refit", None).ok()
+    after = apart(client, never, seen)
+    holds(after <= 1e-6, f"after a refit {after} apart")
     daemon.stop()
     verified(api, daemon.data)
