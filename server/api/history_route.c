@@ -270,7 +270,7 @@ static int write_found(struct nb_request *request, const struct nb_history_found
 {
     static const struct nb_decision_rule by_setting = {.is_asked = false};
     bool is_wanted = nb_decision_is_wanted(&by_setting, verdict);
-    struct nb_decision_made made;
+    struct nb_decision_made made = {.label = NULL};
     struct nb_results results;
     int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
     if (rc == 0 && is_wanted)
