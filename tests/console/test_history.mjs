@@ -85,6 +85,9 @@ export async function on_a_phone_the_answers_are_in_sight(api) {
   holds(Math.max(...ends) <= edge, `answers end at ${ends}, and what is in sight at ${edge}`);
   const lowest = await tab.page.$$eval("tbody tr:not(.below)", (all) => Math.max(...all.map((one) => one.getBoundingClientRect().bottom)));
   holds(lowest <= PHONE.height, `the rows end at ${lowest}: the filters are folded`);
+  const widths = await tab.page.$$eval("tbody th", (all) => all.map((one) => one.getBoundingClientRect().width));
+  holds(Math.min(...widths) >= PHONE.width / 2, `the documents have ${widths} pixels`);
+  equal(await tab.page.$eval(".scroll", (one) => one.scrollWidth - one.clientWidth), 0, "pixels out of sight");
   await tab.press("Filters");
   await tab.page.waitForSelector('input[type="search"]', {visible: true});
 }

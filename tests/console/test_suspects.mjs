@@ -44,4 +44,7 @@ export async function on_a_phone_the_answers_are_in_sight(api) {
   const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));
   equal(ends.length, 4, "answers");
   holds(Math.max(...ends) <= PHONE.width - 16, `answers end at ${ends}`);
+  const widths = await tab.page.$$eval("tbody th", (all) => all.map((one) => one.getBoundingClientRect().width));
+  holds(Math.min(...widths) >= PHONE.width / 2, `the documents have ${widths} pixels`);
+  equal(await tab.page.$eval(".scroll", (one) => one.scrollWidth - one.clientWidth), 0, "pixels out of sight");
 }

@@ -39,18 +39,18 @@ class Row {
   constructor(list, row) {
     this.list = list;
     this.row = row;
-    this.labels = h("td", {class: "answers"});
+    this.labels = h("td", {class: "answers second"});
     this.told = h("td", {colspan: COLUMNS.length});
     this.box = h("input", {type: "checkbox", onchange: () => list.chosen()});
     this.below = h("tr", {hidden: true, class: "below"}, this.told); // the answer and the reasons unfold here
     this.title = row.subject || row.message_id || row.id;
     this.box.setAttribute("aria-label", `Select ${this.title}`);
-    // What is read and pressed most comes first: on a phone the rest is out of sight.
+    // On a phone a row has two lines: the document and its time; verdict, answers and reasons.
     this.why = h("button", {type: "button", class: "quiet", "aria-label": `Why: ${this.title}`, "aria-expanded": "false", onclick: () => this.open()}, "Why");
     this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("td", {class: "box"}, this.box), h("th", {scope: "row", title: row.from ? `${this.title}, from ${row.from}` : this.title}, this.title),
-      h("td", null, badges(list.labels, this.verdict())), this.labels,
-      h("td", null, this.why),
-      h("td", {title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", null, row.source));
+      h("td", {class: "first"}, badges(list.labels, this.verdict())), this.labels,
+      h("td", {class: "third"}, this.why),
+      h("td", {class: "when", title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", {class: "aside"}, row.source));
     this.drawLabels();
   }
 

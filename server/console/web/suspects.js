@@ -14,18 +14,18 @@ class Row {
   constructor(list, row) {
     this.list = list;
     this.row = row;
-    this.answers = h("td", {class: "answers"});
-    this.label = h("td");
+    this.answers = h("td", {class: "answers third"});
+    this.label = h("td", {class: "first"});
     this.node = h("tr", {tabindex: -1, onkeydown: (event) => this.key(event)}, h("th", {scope: "row", title: row.id}, row.id), this.label,
-      h("td", null, badge(list.labels, {label: row.suggested, probability: row.probability})), this.answers, h("td", {class: "number"}, count(row.tokens)),
-      h("td", {title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", null, row.source));
+      h("td", {class: "second"}, badge(list.labels, {label: row.suggested, probability: row.probability})), this.answers, h("td", {class: "number aside"}, count(row.tokens)),
+      h("td", {class: "when", title: new Date(row.time).toLocaleString()}, moment(row.time)), h("td", {class: "aside"}, row.source));
     this.draw();
   }
 
   draw() {
     const {row} = this;
     const button = (text, label) => h("button", {type: "button", class: "quiet", "aria-label": `${text}: ${row.id}`, onclick: () => this.give(label)}, text);
-    put(this.label, this.given === undefined ? badge(this.list.labels, {label: row.label, probability: row.label_probability}, true) : h("strong", {class: "badge plain"}, this.given));
+    put(this.label, this.given === undefined ? badge(this.list.labels, {label: row.label, probability: row.label_probability}) : h("strong", {class: "badge plain"}, this.given));
     put(this.answers, h("span", {class: "buttons"}, this.given === undefined ? [button("Keep", row.label), button("Correct", row.suggested)] : this.given === row.label ? "kept" : ["corrected ", button("Undo", row.label)]));
   }
 

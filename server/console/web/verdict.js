@@ -21,8 +21,8 @@ const runnerUp = (verdict) => ranked(verdict).find(([label]) => label !== verdic
 const givenBy = (verdict) => (verdict.decision === "none" ? [] : [{label: verdict.label, probability: verdict.probability}]);
 
 // The badge of a label, with its colour among `labels`, those of the model.
-export function badge(labels, {label, probability}, isAside = false) {
-  return h("span", {class: `badge ${toneOf(labels, label)}`, title: percent(probability)}, h("bdi", null, label), h("span", {class: isAside ? "aside" : null}, " ", brief(probability)));
+export function badge(labels, {label, probability}) {
+  return h("span", {class: `badge ${toneOf(labels, label)}`, title: percent(probability)}, h("bdi", null, label), " ", brief(probability));
 }
 
 // A badge for each label that a verdict gives, side by side; if it gives none the badge "none of these", with the
@@ -30,7 +30,7 @@ export function badge(labels, {label, probability}, isAside = false) {
 export function badges(labels, verdict) {
   const given = givenBy(verdict), {known} = verdict;
   return h("span", {class: "badges"}, given.length > 0 ? given.map((one) => badge(labels, one))
-    : h("span", {class: "badge plain", title: `That it is of any of the labels: ${percent(known)}`}, "none", h("span", {class: "aside"}, ` of these ${brief(known)}`)));
+    : h("span", {class: "badge plain", title: `That it is of any of the labels: ${percent(known)}`}, `none of these ${brief(known)}`));
 }
 
 // The verdict in one line, for the eye and for a screen reader.
