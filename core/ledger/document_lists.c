@@ -133,11 +133,12 @@ uint64_t nb_current_entries_count(const struct nb_current_entries *l)
     return l->count;
 }
 
-size_t nb_current_entries_after(const struct nb_current_entries *l, uint64_t number,
-                                uint64_t *numbers, size_t most)
+size_t nb_current_entries_between(const struct nb_current_entries *l, uint64_t after,
+                                  uint64_t before, uint64_t *numbers, size_t most)
 {
     size_t count = 0;
-    for (size_t place = place_of(l, number + 1); place < l->size && count < most; place++)
+    for (size_t place = place_of(l, after + 1);
+         place < l->size && l->entries[place].number < before && count < most; place++)
         if (l->entries[place].is_current)
             numbers[count++] = l->entries[place].number;
     return count;

@@ -45,10 +45,10 @@ bool nb_current_entries_has(const struct nb_current_entries *current, uint64_t n
  * list. */
 void nb_current_entries_sample(const struct nb_current_entries *current, struct nb_random *random,
                                uint64_t count, uint64_t *numbers);
-/* Sets `numbers` to the first entries after `number`, at most `most`, ascending. Returns how many.
- */
-size_t nb_current_entries_after(const struct nb_current_entries *current, uint64_t number,
-                                uint64_t *numbers, size_t most);
+/* Sets `numbers` to the first entries after `after` and before `before`, at most `most`, ascending.
+ * Returns how many. */
+size_t nb_current_entries_between(const struct nb_current_entries *current, uint64_t after,
+                                  uint64_t before, uint64_t *numbers, size_t most);
 /* Draws one entry, each with the same probability. The list must not be empty. */
 uint64_t nb_current_entries_draw(const struct nb_current_entries *current,
                                  struct nb_random *random);

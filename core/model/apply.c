@@ -187,14 +187,15 @@ static bool have_features(const struct nb_live *live, const struct nb_rows *rows
     return nb_model_have_features(live->counts, rows->counts, rows->size);
 }
 
-/* Updates the list of current entries. Without memory the list is freed, and made again when it is
- * needed. */
+/* Updates the list of current entries. If the change itself made the list, its entry is there
+ * already. Without memory the list is freed, and made again when it is needed. */
 static void note_current(struct nb_live *live, const struct nb_change *change, uint64_t number)
 {
     if (live->current == NULL)
         return;
     nb_current_entries_remove(live->current, change->replaced);
     if (change->kind == NB_CHANGE_TRAIN && change->label != NB_NO_LABEL &&
+        !nb_current_entries_has(live->current, number) &&
         nb_current_entries_add(live->current, number) != 0)
         nb_current_entries_free(&live->current);
 }
@@ -225,7 +226,6 @@ static bool lesson_of(const struct nb_change *change, const struct nb_delta *del
                                  .rows = is_learned ? &delta->add : NULL,
                                  .old = &delta->take,
                                  .weight = nb_stored_score_weight(change->score, is_learned),
-                                 .weight_before = nb_stored_score_weight(change->score, 1),
                                  .document = document == 0 ? 1 : document,
                                  .replaced = change->replaced,
                                  .number = how->number,

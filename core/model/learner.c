@@ -297,20 +297,19 @@ static bool are_same(const struct nb_rows *a, const struct nb_rows *b)
            (a->size == 0 || memcmp(a->counts, b->counts, a->size * sizeof *a->counts) == 0);
 }
 
-/* Takes back what a document taught under `label`, by the weights of today. The counts contain it
- * under the label lesson->taken. */
+/* Takes back what the document taught under the label `taken`, by the weights of today. The counts
+ * contain it under that label. */
 static int unlearn(struct nb_learner *l, const struct nb_live *live,
-                   struct nb_stack_weights *weights, const struct nb_lesson *lesson, uint32_t label,
-                   double weight)
+                   struct nb_stack_weights *weights, const struct nb_lesson *lesson)
 {
-    uint64_t others = nb_model_documents(live->counts, label) - (label == lesson->taken);
+    uint64_t others = nb_model_documents(live->counts, lesson->taken) - 1;
     if (weights == NULL || !nb_order_teaches(others))
         return 0;
     nb_stack_inputs_twin(&l->inputs, weights, true);
     int rc = nb_stack_inputs_of_rows(live->published->stack, live->counts, lesson->old->counts,
                                      lesson->old->size, lesson->taken, &l->inputs);
     return rc != 0 ? (rc == NB_CONFLICT ? 0 : rc)
-                   : nb_stack_unlearn(weights, &l->inputs, label, weight);
+                   : nb_stack_unlearn(weights, &l->inputs, lesson->taken, lesson->weight);
 }
 
 /* Restores the weights of before the last lesson, and drops a refit that began with it. */
@@ -339,51 +338,58 @@ static int take_back_known(struct nb_stack_weights *weights, const struct nb_les
     return rc;
 }
 
+/* Takes back what the document taught under the label `taken`, with what later documents learned
+ * otherwise because of it. */
+static int take_back_lesson(struct nb_learner *l, struct nb_live *live,
+                            const struct nb_lesson *lesson)
+{
+    bool is_newest;
+    int rc = nb_rewind_begin(l->rewind, live, lesson->view, lesson->replaced, lesson->number,
+                             &is_newest);
+    if (rc == 0)
+        rc = unlearn(l, live, live->published->weights, lesson);
+    if (rc == 0)
+        rc = nb_live_judged_unlearn(live, lesson->taken, lesson->taken_judged,
+                                    is_newest ? 0 : lesson->number - lesson->replaced);
+    if (rc == 0)
+        rc = unlearn(l, live, nb_refit_weights(live), lesson);
+    if (rc != 0)
+        nb_rewind_cancel(l->rewind, live);
+    return rc;
+}
+
 int nb_learner_take_back(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
     struct nb_stack_weights *weights = live->published->weights;
-    uint32_t before = lesson->taken, of_last;
-    bool is_same = are_same(lesson->rows, lesson->old), was_last = false;
-    bool is_ready = l->ready, is_newest = false;
+    uint32_t of_last = NB_STACK_NO_LABEL;
+    bool is_same = are_same(lesson->rows, lesson->old);
+    bool was_last = lesson->taken != NB_STACK_NO_LABEL &&
+                    nb_stack_lesson_is_of(weights, lesson->document, &of_last);
+    bool was_first = was_last && of_last == NB_STACK_NO_LABEL;
+    bool is_back = was_last && !was_first && is_same && of_last == lesson->label;
     int rc = 0;
     l->is_restored = false;
-    l->before = before;
+    l->before = lesson->taken;
     if (lesson->is_aged) {
         nb_stack_lesson_forget(weights);
         return 0;
     }
     if (!nb_published_is_stacked(live->published))
         return take_back_known(weights, lesson);
-    if (before != NB_STACK_NO_LABEL && nb_stack_lesson_is_of(weights, lesson->document, &of_last)) {
+    if (was_first || is_back) {
         rc = restore(live);
-        before = of_last;
-        was_last = true;
-    }
-    bool is_back = before != NB_STACK_NO_LABEL && is_same && before == lesson->label;
-    l->is_restored = was_last && (is_back || (before == NB_STACK_NO_LABEL && lesson->rows == NULL));
-    if (rc == 0 && is_same && !l->is_restored)
-        nb_stack_lesson_begin(weights, lesson->document, before, lesson->is_replay);
-    if (rc == 0 && before != NB_STACK_NO_LABEL && !l->is_restored) {
-        is_newest = was_last;
-        double weight = was_last ? lesson->weight_before : lesson->weight;
-        if (!was_last && lesson->rows == NULL)
-            rc = nb_rewind_begin(l->rewind, live, lesson->view, lesson->replaced, &is_newest);
-        if (rc == 0)
-            rc = unlearn(l, live, weights, lesson, before, weight);
-        if (rc == 0)
-            rc = nb_live_judged_unlearn(live, before, lesson->taken_judged,
-                                        is_newest ? 0 : lesson->number - lesson->replaced);
-        if (rc == 0)
-            rc = unlearn(l, live, nb_refit_weights(live), lesson, before, weight);
-        if (rc != 0)
-            nb_rewind_cancel(l->rewind, live);
+        l->before = of_last;
+        l->is_restored = is_back || lesson->rows == NULL;
     }
     if (l->is_restored || lesson->rows == NULL)
         nb_stack_lesson_forget(weights);
-    else if (!is_same)
+    else if (is_same)
+        nb_stack_lesson_begin(weights, lesson->document, l->before, lesson->is_replay);
+    if (rc == 0 && l->before != NB_STACK_NO_LABEL && !l->is_restored)
+        rc = take_back_lesson(l, live, lesson);
+    if (lesson->rows != NULL && !is_same)
         nb_stack_lesson_begin(weights, lesson->document, NB_STACK_NO_LABEL, lesson->is_replay);
-    l->before = before;
-    l->ready = is_ready && before == NB_STACK_NO_LABEL;
+    l->ready = l->ready && l->before == NB_STACK_NO_LABEL;
     return rc;
 }
 
@@ -503,7 +509,9 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
         return code;
     }
     bool learns = lesson->rows != NULL && !l->is_restored;
-    int rc = learns ? step(l, live, lesson) : nb_rewind_end(l->rewind, live);
+    int rc = nb_rewind_end(l->rewind, live, lesson->rows, lesson->label);
+    if (rc == 0 && learns)
+        rc = step(l, live, lesson);
     l->ready = false;
     if (rc == 0 && learns)
         rc = nb_live_judged_learn(live, lesson->label, lesson->judged);

@@ -54,14 +54,14 @@ struct nb_lesson {
     uint64_t replaced;          /* the entry that the change takes back; 0: none */
     uint64_t number;            /* the change's own entry */
     const struct nb_rows *old;  /* the document as it was, if it had a label */
-    /* The weights with which it taught under the label `taken`, and before that. */
-    double weight, weight_before;
-    bool is_replay; /* the change will not be taken back alone */
+    double weight;              /* with which it taught under the label `taken` */
+    bool is_replay;             /* the change will not be taken back alone */
 };
 /* Takes back what the document taught under the label `taken`, before the change is applied to the
- * counts: to the bit if that was the last lesson (nb_stack_lesson_begin), else about; later
- * documents are taken back, too, until nb_learner_teach (core/model/rewind.h). Then begins the
- * lesson of the change, for nb_learner_teach. Returns as nb_learner_teach. */
+ * counts: to the bit if that was its only lesson and the last one of the model, or if the change
+ * restores what the last one replaced (nb_stack_lesson_begin); else about. Then later documents are
+ * taken back, too, until nb_learner_teach (core/model/rewind.h). Begins the lesson of the change,
+ * for nb_learner_teach. Returns as nb_learner_teach. */
 int nb_learner_take_back(struct nb_learner *learner, struct nb_live *live,
                          const struct nb_lesson *lesson);
 /* Puts the counts back as they were before nb_learner_take_back, if the change fails before

@@ -75,15 +75,15 @@ static int read_later(struct nb_rewind *r, const struct nb_live *live, const str
     return 0;
 }
 
-static void count(struct nb_live *live, const struct later *later, bool adds)
+static void count(struct nb_live *live, const struct nb_rows *rows, uint32_t label, bool adds)
 {
     size_t fresh;
-    struct nb_model_change change = {.add_label = adds ? later->label : UINT32_MAX,
-                                     .add = later->rows.counts,
-                                     .add_size = adds ? later->rows.size : 0,
-                                     .take_label = adds ? UINT32_MAX : later->label,
-                                     .take = later->rows.counts,
-                                     .take_size = adds ? 0 : later->rows.size};
+    struct nb_model_change change = {.add_label = adds ? label : UINT32_MAX,
+                                     .add = rows->counts,
+                                     .add_size = adds ? rows->size : 0,
+                                     .take_label = adds ? UINT32_MAX : label,
+                                     .take = rows->counts,
+                                     .take_size = adds ? 0 : rows->size};
     /* What was taken out of the counts has room in them. */
     int rc = nb_model_change(live->counts, &change, &fresh);
     assert(rc == 0);
@@ -128,18 +128,18 @@ static int learn(struct nb_rewind *r, struct nb_live *live, const struct later *
 }
 
 int nb_rewind_begin(struct nb_rewind *r, struct nb_live *live, const struct nb_view *view,
-                    uint64_t number, bool *is_done)
+                    uint64_t after, uint64_t before, bool *is_done)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     uint64_t cells = 0;
     forget(r);
     *is_done = false;
-    if (number == 0 || live->fit != NULL)
+    if (after == 0 || live->fit != NULL)
         return 0;
     int rc = nb_refit_list(live, view);
     size_t later = rc != 0 ? 0
-                           : nb_current_entries_after(live->current, number, r->numbers,
-                                                      LATER_MOST + (size_t)1);
+                           : nb_current_entries_between(live->current, after, before, r->numbers,
+                                                        LATER_MOST + (size_t)1);
     *is_done = later == 0;
     if (later > LATER_MOST || !nb_order_may_rewind(order, later))
         later = 0;
@@ -152,29 +152,45 @@ int nb_rewind_begin(struct nb_rewind *r, struct nb_live *live, const struct nb_v
         forget(r);
     }
     while (rc == 0 && r->counted > 0) {
-        rc = unlearn(r, live, &r->later[r->counted - 1]);
-        if (rc == 0)
-            count(live, &r->later[--r->counted], false);
+        const struct later *newest = &r->later[r->counted - 1];
+        rc = unlearn(r, live, newest);
+        if (rc == 0) {
+            count(live, &newest->rows, newest->label, false);
+            r->counted--;
+        }
     }
     if (rc != 0)
         nb_rewind_cancel(r, live);
     return rc;
 }
 
-int nb_rewind_end(struct nb_rewind *r, struct nb_live *live)
+/* Counts the next later document. */
+static void count_next(struct nb_rewind *r, struct nb_live *live)
 {
+    const struct later *next = &r->later[r->counted++];
+    count(live, &next->rows, next->label, true);
+}
+
+int nb_rewind_end(struct nb_rewind *r, struct nb_live *live, const struct nb_rows *rows,
+                  uint32_t label)
+{
+    bool is_counted = rows != NULL && r->size > 0;
     int rc = 0;
+    if (is_counted)
+        count(live, rows, label, false);
     while (rc == 0 && r->counted < r->size) {
         rc = learn(r, live, &r->later[r->counted]);
-        count(live, &r->later[r->counted++], true);
+        count_next(r, live);
     }
     nb_rewind_cancel(r, live);
+    if (is_counted)
+        count(live, rows, label, true);
     return rc;
 }
 
 void nb_rewind_cancel(struct nb_rewind *r, struct nb_live *live)
 {
-    for (; r->counted < r->size; r->counted++)
-        count(live, &r->later[r->counted], true);
+    while (r->counted < r->size)
+        count_next(r, live);
     forget(r);
 }

@@ -331,42 +331,72 @@ END_TEST
 
 /* ---- some time ago --------------------------------------------------------------------------- */
 
-/* Wrongly labelled documents are taken back after 5, 30 and 60 others, which have unlearned a part
- * of them meanwhile. */
-START_TEST(what_later_documents_learned_from_it_is_taken_back)
+/* What became of a wrongly labelled document after 5, 30 or 60 others, which have unlearned a part
+ * of it meanwhile. */
+enum correction { FORGOTTEN, RELABELLED, RELABELLED_AND_FORGOTTEN };
+
+/* Sets `apart` to the differences of the verdicts from those of a model that never saw the wrong
+ * label, but learned the document when it was relabelled. */
+static void correct(uint32_t i, enum correction how, double apart[ASKED])
 {
-    enum { SOME = 8, LATER = 3 };
-    static const uint32_t later[LATER] = {5, 30, 60};
-    static double apart[SOME * LATER * ASKED];
-    double never[ASKED], seen[ASKED], *at = apart;
-    for (uint32_t i = 0; i < SOME * LATER; i++, at += ASKED) {
-        struct pair pair;
-        uint32_t first = 50000 + i * 100, wrong = first - first % 6 + 1;
-        snprintf(pair.never, sizeof pair.never, "n-%u", i);
-        snprintf(pair.seen, sizeof pair.seen, "s-%u", i);
-        train_base(pair.never, 300, LABELS, true);
-        train_base(pair.seen, 300, LABELS, true);
-        begin_refit(pair.never);
-        begin_refit(pair.seen);
-        settle();
-        train(pair.seen, wrong, names[0]);
-        for (uint32_t k = 0; k < later[i % LATER]; k++) {
-            train(pair.never, first + 10 + k, names[(first + k) % LABELS]);
-            train(pair.seen, first + 10 + k, names[(first + k) % LABELS]);
-        }
-        forget(pair.seen, wrong);
-        ask(pair.never, never);
-        ask(pair.seen, seen);
-        for (unsigned k = 0; k < ASKED; k++)
-            at[k] = fabs(never[k] - seen[k]);
+    static const uint32_t laters[] = {5, 30, 60};
+    double never[ASKED], seen[ASKED];
+    struct pair pair;
+    uint32_t first = 50000 + i * 100, wrong = first - first % 6 + 1, later = laters[i % 3];
+    snprintf(pair.never, sizeof pair.never, "n-%u-%u", how, i);
+    snprintf(pair.seen, sizeof pair.seen, "s-%u-%u", how, i);
+    train_base(pair.never, 300, LABELS, true);
+    train_base(pair.seen, 300, LABELS, true);
+    begin_refit(pair.never);
+    begin_refit(pair.seen);
+    settle();
+    train(pair.seen, wrong, names[0]);
+    for (uint32_t k = 0; k < later + (how == FORGOTTEN ? 0 : 10); k++) {
+        if (k == later)
+            train(pair.seen, wrong, names[1]);
+        if (k == later && how == RELABELLED)
+            train(pair.never, wrong, names[1]);
+        train(pair.never, first + 10 + k, names[(first + k) % LABELS]);
+        train(pair.seen, first + 10 + k, names[(first + k) % LABELS]);
     }
-    qsort(apart, sizeof apart / sizeof *apart, sizeof *apart, by_size);
+    if (how != RELABELLED)
+        forget(pair.seen, wrong);
+    ask(pair.never, never);
+    ask(pair.seen, seen);
+    for (unsigned k = 0; k < ASKED; k++)
+        apart[k] = fabs(never[k] - seen[k]);
+}
+
+static void correct_some(enum correction how)
+{
+    enum { SOME = 24 };
+    static double apart[SOME * ASKED];
     size_t count = sizeof apart / sizeof *apart;
+    for (uint32_t i = 0; i < SOME; i++)
+        correct(i, how, apart + (size_t)i * ASKED);
+    qsort(apart, count, sizeof *apart, by_size);
     printf("some time ago: median %.2g, 90%% %.2g, 99%% %.2g\n", apart[count / 2],
            apart[count / 10 * 9], apart[count / 100 * 99]);
     fflush(stdout);
     ck_assert(apart[count / 2] <= 1e-3 && apart[count / 100 * 99] <= .02);
     verify();
+}
+
+START_TEST(what_later_documents_learned_from_it_is_taken_back)
+{
+    correct_some(FORGOTTEN);
+}
+END_TEST
+
+START_TEST(a_relabelled_document_is_as_if_it_had_never_had_the_other_label)
+{
+    correct_some(RELABELLED);
+}
+END_TEST
+
+START_TEST(a_document_that_was_relabelled_is_forgotten)
+{
+    correct_some(RELABELLED_AND_FORGOTTEN);
 }
 END_TEST
 
@@ -423,6 +453,8 @@ int main(void)
     tcase_add_test(tests, the_last_change_is_taken_back_exactly);
     tcase_add_test(tests, random_sequences_leave_no_trace);
     tcase_add_test(tests, what_later_documents_learned_from_it_is_taken_back);
+    tcase_add_test(tests, a_relabelled_document_is_as_if_it_had_never_had_the_other_label);
+    tcase_add_test(tests, a_document_that_was_relabelled_is_forgotten);
     tcase_add_test(tests, a_refit_of_the_same_rows_leaves_no_trace);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
