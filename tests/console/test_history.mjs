@@ -164,6 +164,8 @@ export async function none_of_these_is_shown(api) {
   await tab.page.setViewport(PHONE);
   const [edge, ...ends] = await tab.page.$$eval(".scroll, tbody button, .unfolded, .unfolded .panel", (all) => all.map((one) => one.getBoundingClientRect().right));
   holds(ends.length >= 15 && Math.max(...ends) <= edge, `on a phone answers and reasons end at ${ends}, and what is in sight at ${edge}`);
+  const cut = await tab.page.$$eval("tbody .first", (all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent));
+  equal(cut, [], "verdicts that are cut on a phone");
   await tab.sees("tr.below .notice", "the model's setting min_known");
   await tab.looksRight("history-none-of-these");
 }
