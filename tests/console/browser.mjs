@@ -118,6 +118,8 @@ export class Tab {
       await this.isAccessible(form);
       const width = await this.page.evaluate(() => document.documentElement.scrollWidth);
       holds(width <= device.width, `${form}: ${width} pixels wide`);
+      const beyond = await this.page.$$eval("main :is(a, button)", (all) => all.filter((one) => one.getBoundingClientRect().right > window.innerWidth).map((one) => one.ariaLabel ?? one.textContent));
+      holds(beyond.length === 0, `${form}: out of sight: ${beyond}`);
       if (this.folder) await this.picture(`${name}-${scheme}${device === PHONE ? "-phone" : ""}`);
     }
     await this.page.setViewport(DESK);

@@ -7,6 +7,7 @@ export async function says_what_needs_a_person(api) {
   await tab.go("overview");
   await tab.sees(".light.good h2", "All is well");
   await tab.sees("main", "There is no model yet");
+  await tab.sees(".day", "none in ten minutes");
   await daemon.call("POST", "v1/models/notes/train", {documents: [{text: "one", label: "a"}, {text: "two", label: "b"}]});
   await tab.sees(".light.warn li", "notes: a has 1 document, 1 other label too few");
   await daemon.call("POST", "v1/models/odd/train?label=%3Cimg%20src%3Dx%3E", "one", {"Content-Type": "text/plain"});
@@ -86,8 +87,8 @@ export async function of_many_models_the_learning_are_counted(api) {
   const tab = await api.tab(daemon);
   await tab.go("overview");
   await tab.sees(".light.good h2", "All is well");
-  await tab.sees("#learning summary", "1 of 13 models are ready, 12 still learn.");
-  await tab.press("1 of 13 models are ready, 12 still learn.");
+  await tab.sees("#learning summary", "1 of 13 models is ready, 12 still learn.");
+  await tab.press("1 of 13 models is ready, 12 still learn.");
   await tab.sees("#learning li a", "user-7: a has 1 document");
   await tab.looksRight("overview-many");
   await tab.write('input[type="search"]', "user-1");

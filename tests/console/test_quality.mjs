@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import {equal, holds} from "./browser.mjs";
+import {equal, holds, PHONE} from "./browser.mjs";
 
 async function opened(api, train, options) {
   const daemon = await api.daemon();
@@ -68,10 +68,22 @@ export async function the_pointer_reads_a_chart(api) {
     const [text, isShown] = await chart.$$eval("text", (all) => [all.at(-1).textContent, all.at(-1).getAttribute("visibility")]);
     equal(isShown, "visible", text);
     holds(/\d %/.test(text), text);
+    for (let share = 0; share <= 1; share += 0.125) {
+      await tab.page.mouse.move(box.x + share * (box.width - 1), box.y + box.height / 2);
+      const {left, right} = await chart.$$eval("text", (all) => all.at(-1).getBoundingClientRect().toJSON());
+      holds(left >= box.x && right <= box.x + box.width, `the text at ${share} goes from ${left} to ${right}, the picture from ${box.x} to ${box.x + box.width}`);
+    }
     await tab.page.mouse.move(0, 0);
   }
   const last = await charts[2].$$eval("text", (all) => all.at(-1).textContent);
   equal(last, `${percentOf(progress.at(-1))} wrong at 94`, "errors over time");
+}
+
+export async function on_a_phone_the_ticks_can_be_read(api) {
+  const {tab} = await opened(api, trained);
+  await tab.page.setViewport(PHONE);
+  const heights = await tab.page.$$eval("svg.chart .tick", (all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().d));
+  holds(heights.length > 0 && Math.min(...heights) >= 10, `letters of ${Math.min(...heights)} pixels`);
 }
 
 export async function other_scores_and_labels_can_be_chosen(api) {

@@ -39,6 +39,19 @@ export async function one_key_keeps_and_one_corrects(api) {
   equal(await label(first), before[0], "taken back");
 }
 
+export async function a_model_without_suspects_says_so(api) {
+  const daemon = await api.daemon();
+  const documents = Object.entries(WORDS).flatMap(([label, text]) => [1, 2, 3, 4].map((i) => ({text: `${text} ${i}`, label})));
+  await daemon.call("POST", "v1/models/mail/train", {documents});
+  const tab = await api.tab(daemon);
+  await tab.go("suspects/mail");
+  await tab.sees(".notice.good", "No label looks wrong: of 8 documents each has the label that the others suggest.");
+  equal(await tab.page.$("table"), null, "a table of none");
+  await daemon.call("POST", "v1/models/one/train?label=a", "one", {"Content-Type": "text/plain"});
+  await tab.go("suspects/one");
+  await tab.sees(".notice", "The model must learn some documents of each label first.");
+}
+
 export async function on_a_phone_the_answers_are_in_sight(api) {
   const {tab} = await asked(api, {device: PHONE});
   const ends = await tab.page.$$eval("tbody .answers button", (all) => all.map((one) => one.getBoundingClientRect().right));

@@ -4,7 +4,7 @@
 
 import {download, h, s} from "./dom.js";
 
-const WIDTH = 480, HEIGHT = 300, LEFT = 70, RIGHT = 24, TOP = 14, BOTTOM = 46;
+const WIDTH = 480, HEIGHT = 300, LEFT = 78, RIGHT = 24, TOP = 14, BOTTOM = 46;
 
 // A scale from [low, high] to pixels; with `log` of the decimal logarithm.
 function scale([low, high], from, to, log) {
@@ -47,7 +47,7 @@ export function line(points, x, y, kind = "") {
 // pointer nobody needs it: the figure's text and tables say the same.
 function hover(svg, points, x, y) {
   const mark = s("circle", {class: "dot", r: 4, visibility: "hidden"});
-  const text = s("text", {class: "amount", y: TOP + 12, visibility: "hidden"});
+  const text = s("text", {class: "amount", y: TOP + 12, "text-anchor": "middle", visibility: "hidden"});
   const places = points.map(([a, b, say]) => ({at: x(a), y: y(b), say}));
   const show = (isShown) => [mark, text].forEach((one) => one.setAttribute("visibility", isShown ? "visible" : "hidden"));
   svg.addEventListener("pointermove", (event) => {
@@ -56,8 +56,8 @@ function hover(svg, points, x, y) {
     mark.setAttribute("cx", place.at);
     mark.setAttribute("cy", place.y);
     text.textContent = place.say;
-    text.setAttribute("x", place.at > WIDTH / 2 ? place.at - 8 : place.at + 8);
-    text.setAttribute("text-anchor", place.at > WIDTH / 2 ? "end" : "start");
+    const half = 2 + text.getComputedTextLength() / 2; // over its point, and never cut
+    text.setAttribute("x", Math.max(half, Math.min(WIDTH - half, place.at)));
     show(true);
   });
   svg.addEventListener("pointerleave", () => show(false));

@@ -50,8 +50,8 @@ function modelTable(models, families) {
     h("a", {href: address(view, name), "aria-label": `${text} ${name}`}, text)));
   const rows = models.map((model) => [h("a", {href: address("model", model.name)}, model.name), labelsText(model), count(model.documents ?? 0), count(model.vocabulary ?? 0),
     accuracyOf(families, model), links(model.name)]);
-  return table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true},
-    {name: "Vocabulary", number: true}, {name: "Accuracy (last 1,000)", number: true}, {name: "Views"}], rows);
+  return table("Models", [{name: "Model"}, {name: "Documents of each label"}, {name: "Documents", number: true, aside: true},
+    {name: "Vocabulary", number: true, aside: true}, {name: "Accuracy (last 1,000)", number: true}, {name: "Views"}], rows);
 }
 
 export class ModelList {

@@ -48,7 +48,7 @@ export async function waiting(place, name, changed) {
     onclick: () => question(`${text}: ${plural(one.changes, "change")} by ${one.source}?`, text, () => settle(one, verb), isDanger ? "danger" : "main")}, text);
   put(place, h("h2", null, "Quarantine"), h("p", null, "These changes came from sources without trust. Apply them to learn them."), told,
     table("By source", [{name: "Source"}, {name: "Changes", number: true}, {name: "Agree with the model", number: true}, {name: "Actions"}],
-      sourcesOf(rows).map((one) => [one.source, count(one.changes), count(one.agreed), h("span", {class: "row"}, button(one, "apply", "Apply", false), button(one, "drop", "Drop", true))])),
+      sourcesOf(rows).map((one) => [one.source, count(one.changes), count(one.agreed), h("span", {class: "buttons"}, button(one, "apply", "Apply", false), button(one, "drop", "Drop", true))])),
     table("Changes", [{name: "Document"}, {name: "Source"}, {name: "Label"}, {name: "Model's verdict"}],
       rows.slice(0, ROWS).map((row) => [row.id, row.source, wanted(row), says(row)])),
     next || rows.length > ROWS ? h("p", {class: "hint"}, `${next ? "More" : count(rows.length - ROWS)} follow.`) : null);

@@ -18,7 +18,7 @@ function drawnText(drawn) {
 }
 
 function estimates(found) {
-  const columns = (name, of) => [{name}, {name: "Count", number: true}, {name: `P(${of} | label)`, number: true}, {name: "from", number: true}, {name: "to", number: true}];
+  const columns = (name, of) => [{name}, {name: "Count", number: true, aside: true}, {name: `P(${of} | label)`, number: true}, {name: "from", number: true}, {name: "to", number: true}];
   const rows = (list, name) => list.map((one) => [one[name], count(one.count), number(one.probability), ...interval(one.interval)]);
   const prior = `P(label) = ${number(found.prior.probability)}${found.prior.interval ? `, with 95 % from ${interval(found.prior.interval).join(" to ")}` : ""}.`;
   const ofField = (one) => [

@@ -55,7 +55,9 @@ function inputOf(name, schema, value) {
 
 function describe(name, schema) {
   const standard = schema["x-default"];
-  return [schema.description, standard === undefined || standard === null ? null : ` Default: ${SECONDS.includes(name) ? spanText(standard) : typeof standard === "string" ? standard : JSON.stringify(standard)}.`];
+  // What stands between backticks is code.
+  const text = schema.description.split("`").map((part, i) => (i % 2 ? h("code", null, part) : part));
+  return [text, standard === undefined || standard === null ? null : ` Default: ${SECONDS.includes(name) ? spanText(standard) : typeof standard === "string" ? standard : JSON.stringify(standard)}.`];
 }
 
 // One setting: {node, read}.

@@ -85,7 +85,7 @@ function readyModels(state) {
   const found = learning(state);
   if (!found) return null;
   const few = found.learning.length, ready = found.all - few;
-  const text = `${count(ready)} of ${state.hasMore ? "the first " : ""}${count(found.all)} models are ready${few > 0 ? `, ${count(few)} still learn` : ""}.`;
+  const text = `${count(ready)} of ${state.hasMore ? "the first " : ""}${count(found.all)} models ${ready === 1 ? "is" : "are"} ready${few > 0 ? `, ${count(few)} still learn` : ""}.`;
   return few === 0 ? h("p", null, text) : h("details", {id: "learning"}, h("summary", null, text),
     h("ul", null, found.learning.slice(0, LISTED_MOST).map((one) => h("li", null, h("a", {href: address(one.view, one.model)}, one.text)))),
     few > LISTED_MOST ? h("p", {class: "hint"}, `And ${count(few - LISTED_MOST)} more.`) : null);
@@ -103,7 +103,7 @@ function dayPicture({from, seconds, verdicts}) {
     s("svg", {class: "traffic", viewBox: `0 0 ${verdicts.length} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `Verdicts in each ten minutes since ${clock(0)} yesterday; at most ${count(most)}.`},
       verdicts.map((n, i) => s("g", null, s("title", null, `${clock(i)}: ${plural(n, "verdict")}`), s("rect", {class: "back", x: i, y: 0, width: 1, height: 40}),
         s("rect", {class: "share", x: i + 0.1, y: 40 - (39 * n) / most, width: 0.8, height: (39 * n) / most})))),
-    h("p", {class: "hint ends"}, h("span", null, clock(0)), h("span", null, `at most ${count(most)} in ten minutes`), h("span", null, "now")));
+    h("p", {class: "hint ends"}, h("span", null, clock(0)), h("span", null, all === 0 ? "none in ten minutes" : `at most ${count(most)} in ten minutes`), h("span", null, "now")));
 }
 
 function tiles({families, models, hasMore}, rates) {

@@ -10,6 +10,8 @@ import {badge} from "./verdict.js";
 const PAGE = 100, SOURCES_SHOWN = 10;
 const COLUMNS = ["Document", "Label", "Suggested", "", "Words", "Time", "Source"];
 
+const unfinished = () => h("p", {class: "notice"}, "The model must learn some documents of each label first.");
+
 class Row {
   constructor(list, row) {
     this.list = list;
@@ -62,6 +64,7 @@ class Row {
 
 class List {
   constructor(place, info) {
+    this.place = place;
     this.info = info;
     this.labels = labelsOf(info).map(([label]) => label);
     this.rows = [];
@@ -83,7 +86,9 @@ class List {
       const rows = reply.suspects.map((row) => new Row(this, row));
       this.rows.push(...rows);
       this.body.append(...rows.map((row) => row.node));
-      if (this.rows.length > 0) this.rows[0].node.tabIndex = 0; // the rows' keys begin here
+      if (reply.looked_at === 0) return void put(this.place, unfinished());
+      if (this.rows.length === 0) return void put(this.place, h("p", {class: "notice good"}, `No label looks wrong: of ${plural(reply.looked_at, "document")} each has the label that the others suggest.`));
+      this.rows[0].node.tabIndex = 0; // the rows' keys begin here
       const from = reply.sources.slice(0, SOURCES_SHOWN).map(({source, documents}) => `${source || "(none)"} ${count(documents)}`).join(", ");
       put(this.sums, h("p", null, `Of ${plural(reply.looked_at, "document")} another label wins for ${count(reply.suspected)}, for ${count(reply.likely)} of them with .9 and more.`,
         from === "" ? "" : ` By source: ${from}.`));
@@ -103,7 +108,7 @@ export async function show(place, rest) {
   const {name, picker, none} = await choose("suspects", rest);
   if (name === null) return void put(place, none);
   const info = await get(of(name));
-  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must learn some documents of each label first."));
+  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, unfinished());
   const below = h("div");
   put(place, picker, below);
   await new List(below, info).load();
