@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "tokenizer/mail_charset.h"
 #include "tokenizer/transfer_encoding.h"
 
 static const char blanks[] = " \t\r\n";
@@ -144,28 +145,28 @@ static bool names_utf7(const char *text)
     return false;
 }
 
-/* Completes the padding of encoded words in base64 (RFC 2047): some versions of GMime lose the last
- * bytes of a word without padding. Takes over `text` and returns the string to free instead. */
-static char *pad_words(char *text)
+/* GMime is not shown encoded words (RFC 2047): its versions read base64 without padding, and words
+ * after padded ones, differently. The '?' of "=?" is this byte until the values are read. */
+enum { HIDDEN = '\x01' };
+
+static void hide_words(char *text)
 {
-    static const char padding[] = "===";
-    if (strstr(text, "=?") == NULL)
-        return text;
-    GString *padded = g_string_sized_new(strlen(text) + 16);
-    const char *at = text;
-    for (const char *word; (word = strcasestr(at, "?b?")) != NULL;) {
-        const char *from = word + strlen("?b?");
-        const char *to = strstr(from, "?=");
-        if (to == NULL)
-            break;
-        size_t missing = (size_t) - (to - from) % 4;
-        g_string_append_len(padded, at, to - at);
-        g_string_append_len(padded, padding, (gssize)missing);
-        at = to;
+    for (char *at = text; (at = strstr(at, "=?")) != NULL; at += 2)
+        at[1] = HIDDEN;
+}
+
+/* Shows them again in a value, whose first byte may have been after the '=' of its parameter.
+ * Returns whether there were any. */
+static bool show_words(char *value)
+{
+    bool is_any = false;
+    for (char *at = value; *at != '\0'; at++) {
+        if (*at == HIDDEN && (at == value || at[-1] == '=')) {
+            *at = '?';
+            is_any = true;
+        }
     }
-    g_string_append(padded, at);
-    g_free(text);
-    return g_string_free(padded, FALSE);
+    return is_any;
 }
 
 /* Turns a value with parameters into a C string for GMime, which decodes them by iconv. Decoding
@@ -179,25 +180,47 @@ static char *parameters_of(struct nb_string value)
     char *text = c_string(value, PARAMETERS);
     if (names_utf7(text) && strlen(text) > UTF7_PARAMETERS)
         text[UTF7_PARAMETERS] = '\0';
-    return pad_words(text);
+    hide_words(text);
+    return text;
+}
+
+/* Returns the value of a parameter with its encoded words decoded; "" if there is none. RFC 2047
+ * forbids words here, but programs write them, for file names first of all. Free it with g_free. */
+static char *parameter(GMimeParamList *list, const char *name)
+{
+    GMimeParam *found = g_mime_param_list_get_parameter(list, name);
+    const char *value = found != NULL ? g_mime_param_get_value(found) : NULL;
+    char *text = g_strdup(value != NULL ? value : "");
+    if (!show_words(text) ||
+        g_mime_param_get_encoding_method(found) == GMIME_PARAM_ENCODING_METHOD_RFC2231)
+        return text;
+    struct nb_bag_work work = NB_WORK_UNBOUNDED; /* the value is short */
+    struct nb_mail_charsets charsets = {.state.work = &work};
+    struct nb_buffer words = {0};
+    if (nb_mail_decode_words(&charsets, nb_string_of(text), &words) == 0) {
+        g_free(text);
+        text = g_strndup(words.bytes, words.length);
+    }
+    nb_buffer_deinit(&words);
+    nb_mail_charsets_deinit(&charsets);
+    return text;
+}
+
+static void copy_parameter(char *to, size_t size, GMimeParamList *list, const char *name,
+                           bool lower)
+{
+    char *value = parameter(list, name);
+    copy(to, size, value, lower);
+    g_free(value);
 }
 
 static void read_parameters(struct nb_mail_type *type, GMimeParamList *list)
 {
     static const char *const names[] = {"name", "filename"};
     for (size_t i = 0; i < 2; i++) {
-        GMimeParam *name = g_mime_param_list_get_parameter(list, names[i]);
-        if (name != NULL)
-            copy(type->file_name, NB_MAIL_FILE_NAME, g_mime_param_get_value(name), false);
+        if (g_mime_param_list_get_parameter(list, names[i]) != NULL)
+            copy_parameter(type->file_name, NB_MAIL_FILE_NAME, list, names[i], false);
     }
-}
-
-/* Returns the value of a parameter; "" if there is none. */
-static const char *parameter(GMimeParamList *list, const char *name)
-{
-    GMimeParam *found = g_mime_param_list_get_parameter(list, name);
-    const char *value = found != NULL ? g_mime_param_get_value(found) : NULL;
-    return value != NULL ? value : "";
 }
 
 void nb_mail_read_flowed(struct nb_mail_type *type, struct nb_string format, struct nb_string delsp)
@@ -219,10 +242,12 @@ void nb_mail_read_type(struct nb_mail_type *type, struct nb_string value)
     copy(type->media, NB_MAIL_MEDIA, media, true);
     g_free(media);
     GMimeParamList *list = g_mime_content_type_get_parameters(parsed);
-    copy(type->charset, NB_MAIL_CHARSET, parameter(list, "charset"), true);
-    copy(type->boundary, NB_MAIL_BOUNDARY, parameter(list, "boundary"), false);
-    nb_mail_read_flowed(type, nb_string_of(parameter(list, "format")),
-                        nb_string_of(parameter(list, "delsp")));
+    copy_parameter(type->charset, NB_MAIL_CHARSET, list, "charset", true);
+    copy_parameter(type->boundary, NB_MAIL_BOUNDARY, list, "boundary", false);
+    char *format = parameter(list, "format"), *delsp = parameter(list, "delsp");
+    nb_mail_read_flowed(type, nb_string_of(format), nb_string_of(delsp));
+    g_free(format);
+    g_free(delsp);
     read_parameters(type, list);
     g_object_unref(parsed);
 }

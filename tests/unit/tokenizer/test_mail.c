@@ -147,6 +147,12 @@ START_TEST(test_charset_of_a_file_name)
     } cases[] = {
         {"filename*=iso-8859-1''caf%E9.exe", "file:café.exe", 1},
         {"filename=\"=?iso-8859-1?q?caf=E9.exe?=\"", "file:café.exe", 1},
+        {"filename=\"=?iso-8859-1?b?Y2Fm6Q?=.exe\"", "file:café.exe", 1},
+        {"filename=\"=?utf-8?b?YQ==?= =?utf-8?b?Yi5leGU=?=\"", "file:ab.exe", 1},
+        {"x==?utf-8?b?YQ?; filename==?utf-8?b?Yi5leGU?=", "file:b.exe", 1},
+        {"filename=\"=?utf-8?b?w6k=?= =?iso-8859-1?q?=E9?=.exe\"", "file:éé.exe", 1},
+        {"filename==?; filename*=utf-8''=?utf-8?q?a?=.exe", "file:a", 0},
+        {"filename=?=a.exe", "file:a.exe", 1},
         {"filename*=utf-7''+AGEAYgBj-.exe", "file:abc.exe", 1},
         {"filename=\"=?utf-7?q?+AGEAYgBj-.exe?=\"", "file:abc.exe", 1},
         {"x=utf-8" LONG LONG LONG LONG "; filename=a.exe", "file:a.exe", 1},
