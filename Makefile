@@ -43,8 +43,8 @@ ifneq ($(findstring clang,$(CC)),clang)
 WARNINGS += -Wlogical-op -Wduplicated-cond -Wduplicated-branches
 else
 # glibc's isnan() and its like choose by size between float and double, and clang warns of the branch
-# that is not taken. gcc looks for promotions.
-WARNINGS := $(filter-out -Wdouble-promotion,$(WARNINGS))
+# that is not taken. gcc looks for promotions. A whole number that an enum names is a double without loss.
+WARNINGS := $(filter-out -Wdouble-promotion,$(WARNINGS)) -Wno-enum-float-conversion
 endif
 
 OPTIMIZE_release := -O2 -D_FORTIFY_SOURCE=3

@@ -31,7 +31,9 @@ static int code_of(long status)
     case 503:
         return NB_CALL_BUSY;
     default:
-        return status >= 400 && status < 500 ? NB_INVALID : NB_CALL_PROTOCOL;
+        if (status >= 400 && status < 500)
+            return NB_INVALID;
+        return NB_CALL_PROTOCOL;
     }
 }
 
