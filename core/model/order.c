@@ -28,12 +28,13 @@ static const uint64_t mixed_sample = 250, large_sample = 1000, sample_of_label =
 static const double skewed_share = 0.2;
 static const double label_share = 0.02; /* least S_v, as a share of all documents, and ... */
 static const double mostly = 0.75;      /* ... as a share of D_v */
-static const double spacing = 0.05;     /* least N for that, as a share of all documents */
+static const double spacing = 0.1;      /* least N for that, as a share of all documents */
 static const double idle_share = 0.02;
 static const double revised_share = 0.1;
 static const double corrected_share = 0.01;
-/* Bounds for a pass of the twin: share not taught, and numbers of documents. */
-static const double pass_share = 0.05;
+/* Bounds for a pass of the twin: share not taught, of a small model and of a large one, and numbers
+ * of documents. */
+static const double pass_share = 0.05, large_pass_share = 0.2;
 static const uint64_t tiny_mixed = 100, tiny = 250, large = 5000, largest = 30000;
 static const double skew_fading = 1.0 / 10000; /* share that SKEW loses with each document */
 static const double asked_from = 1e9;          /* seeds of refits on request begin here */
@@ -382,7 +383,9 @@ bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uin
     if (documents <= small)
         return documents <= (is_mixed(order) ? tiny_mixed : tiny) ||
                not_taught >= pass_share * (double)documents;
-    return documents <= large || (documents <= largest && documents * labels <= most_lessons);
+    bool is_in_bounds =
+        documents <= large || (documents <= largest && documents * labels <= most_lessons);
+    return is_in_bounds && not_taught >= large_pass_share * (double)documents;
 }
 
 int nb_order_begin_pass(struct nb_weights *order)

@@ -32,7 +32,7 @@
  *                 the k_v sum to D / 20; or, as long as every document has taught with weight 1, as
  *                 in a mixed stream, to D / 2, and among the first 200 documents to D / 5
  *     D > 1000:   S >= 0.2 D;  or S_v, the part of S from label v, is >= max(0.02 D, 0.75 D_v):
- *                 most of the label was not taught, and N >= 0.05 D;  or, when the writer has
+ *                 most of the label was not taught, and N >= 0.1 D;  or, when the writer has
  *                 nothing to do, S >= 0.02 D and S >= N / 2
  *     any D:      more than D / 10 documents were relabelled, replaced or forgotten, not counting
  *                 those removed by ageing; or, when the writer has nothing to do, at least
@@ -155,9 +155,9 @@ bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
  * stack's weights. A pass is needed: always if the refit was requested; up to 30,000 documents if
  * the refit is NB_REFIT_OF_SKEW or the weights were stale; up to 250 documents, or 100 as long as
  * every document has taught with weight 1; up to 1,000 if the sum of 1 - w since the last pass is a
- * 20th of the documents; from 1,001 to 5,000; and up to 30,000 if documents times labels are at
- * most 600,000. Without a pass the twin learns from the drawn documents alone, and least from the
- * newest ones. */
+ * 20th of the documents; from 1,001 to 5,000, and up to 30,000 if documents times labels are at
+ * most 600,000, if that sum is a fifth of the documents. Without a pass the twin learns from the
+ * drawn documents alone, and least from the newest ones. */
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uint32_t labels);
 /* Notes that a pass begins. If it is lost, the next refit has one. */
 int nb_order_begin_pass(struct nb_weights *order);
