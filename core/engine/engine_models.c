@@ -137,7 +137,9 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
     struct nb_settings old;
     struct nb_error why = {0};
     if (put->only_new)
-        return nb_error_set(error, NB_CONFLICT, "the model '%s' exists", live->name);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_CONFLICT, "the model '%s' exists", live->name),
+                              "already_exists", NULL);
     int rc = nb_load_settings(engine, live, &old, &why);
     if (rc != 0) /* it is listed: a record that is not found is damaged */
         return nb_live_note(live, rc == NB_NOT_FOUND ? NB_CORRUPT : rc, &why, error);

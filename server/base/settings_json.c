@@ -629,7 +629,7 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
         if (table[i].offset == offsetof(struct nb_settings, preset) && values[i] != NULL)
             rc = take_name(table[i].name, values[i], table[i].names, SIZE_MAX, &preset, error);
     if (rc != 0)
-        return rc;
+        return rc == NB_UNUSABLE ? nb_error_about(error, rc, NULL, "preset") : rc;
     nb_settings_init(&made, (enum nb_preset)preset);
     made.tokenizer_fields = 0; /* 0: not given */
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "config/config.h"
+#include "core/base/names.h"
 #include "core/base/number.h"
 #include "core/engine/engine.h"
 #include "server/base/metrics.h"
@@ -449,10 +450,18 @@ int nb_request_query_number(const struct nb_request *request, const char *name, 
 static int unknown_parameter(const struct nb_request *request, struct nb_string name,
                              struct nb_error *error)
 {
-    char known[128] = "";
+    char known[224] = "", param[65];
     size_t length = 0;
+    (void)snprintf(param, sizeof param, "%.*s", name.length < 64 ? (int)name.length : 64,
+                   name.bytes);
     for (const char *const *q = request->route->query; *q != NULL; q++) {
         size_t more = strlen(*q);
+        if (nb_near_is(name, nb_string_of(*q)))
+            return nb_error_about(error,
+                                  nb_error_set(error, NB_INVALID,
+                                               "unknown query parameter '%s': did you mean '%s'?",
+                                               param, *q),
+                                  NULL, param);
         if (length + more + 3 > sizeof known)
             break;
         if (length > 0) {
@@ -462,11 +471,8 @@ static int unknown_parameter(const struct nb_request *request, struct nb_string 
         memcpy(known + length, *q, more + 1);
         length += more;
     }
-    int shown = name.length < 64 ? (int)name.length : 64;
     if (length == 0)
         (void)snprintf(known, sizeof known, "none");
-    char param[65];
-    (void)snprintf(param, sizeof param, "%.*s", shown, name.bytes);
     return nb_error_about(error,
                           nb_error_set(error, NB_INVALID,
                                        "unknown query parameter '%s'; this path takes %s", param,

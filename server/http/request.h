@@ -90,7 +90,7 @@ struct nb_route {
  * when the request continues. */
 enum { NB_WAIT = 1 };
 
-enum { NB_QUERY_MOST = 14, NB_ALLOW_BYTES = 64, NB_TAG_BYTES = 36 };
+enum { NB_QUERY_MOST = 16, NB_ALLOW_BYTES = 64, NB_TAG_BYTES = 36 };
 
 struct nb_parameter {
     struct nb_string name, value; /* decoded */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths, methods, presets, and models that come into being with their first document."""
+import json
 import math
 import os
 import re
@@ -79,6 +80,8 @@ def test_codes_for_programs(api):
                                (api.put(path, {"min_count": "many"}), "invalid_request", "min_count"),
                                (api.put(path, {"decision": "bays"}), "unusable_value", "decision"),
                                (api.put(path, {"smoothing": 0}), "unusable_value", "smoothing"),
+                               (api.put(path, {"preset": "txet"}), "unusable_value", "preset"),
+                               (api.put(path, {}, if_none_match="*"), "already_exists", None),
                                (api.put(path, {"prior": {"x": -1}}), "unusable_value", "prior"),
                                (api.put(path, {"parent": "nothere"}), "unusable_value", "parent"),
                                (api.get(path + "/history?nosuch=1"), "invalid_request", "nosuch"),
@@ -93,7 +96,7 @@ def test_codes_for_programs(api):
         problem = reply.json
         equal((problem["code"], problem.get("param")), (code, param), problem["detail"])
         seen.add(reply.request_id)
-    equal((len(seen), None in seen), (21, False), "each request has an id of its own")
+    equal((len(seen), None in seen), (23, False), "each request has an id of its own")
     refused = api.post(path + "/train", {"documents": [{"text": "a", "label": "x", "id": "1"}, {"label": "x"}]}).json["results"][1]["error"]
     equal((refused["code"], "request_id" in refused), ("invalid_request", False), refused)
     with open(os.path.join(TOP, "server", "HTTP.md"), encoding="utf-8") as file:
@@ -102,6 +105,25 @@ def test_codes_for_programs(api):
         codes = set(re.findall(r'\{(?:NB_)?\w+, (?:\d+, )?(?:"[^"]*", )?"([a-z_]+)"\}', file.read())) - {"ok"}
     holds(len(codes) > 20, codes)
     equal([code for code in sorted(codes) if f"`{code}`" not in page], [], "codes that HTTP.md does not list")
+
+
+def test_parameters_are_named(api):
+    """A mistyped parameter names the one that is meant, any other one all that there are; a request may have all of them."""
+    with Model(api) as model:
+        model.filled()
+        path = model.path + "/classify"
+        ask = lambda query: api.post(f"{path}?{query}", "free", "text/plain")
+        refused(ask("explian=3"), 400, "unknown query parameter 'explian': did you mean 'explain'?")
+        detail = refused(ask("frobnicate=1"), 400, "this path takes explain, ")["detail"]
+        with open(os.path.join(TOP, "server", "api", "openapi.json"), encoding="utf-8") as file:
+            described = json.load(file)
+        parameters = [described["components"]["parameters"][one["$ref"].split("/")[-1]] if "$ref" in one else one
+                      for one in described["paths"]["/v1/models/{model}/classify"]["post"]["parameters"]]
+        missing = [one["name"] for one in parameters if one["in"] == "query" and f' {one["name"]}' not in detail]
+        equal(missing, [], detail)
+        reply = ask("explain=1&level=1&label=win&id=x&threshold=.5&positive=win&documents=1&remember=1&word_counts=1&top=2&scores=before-learning"
+                    "&cost_fp=1&cost_fn=1&target_fpr=.1&min_known=.5")
+        holds("twice" not in reply.body.decode(), reply.body)
 
 
 def test_unknown_paths(api):

@@ -274,7 +274,9 @@ static int take_place(struct nb_engine *engine, struct nb_import *import, struct
         rc = find_place(engine, &naming, error);
     bool listed = rc == 0 && naming.old == NULL;
     if (rc == 0 && import->only_new && !listed && atomic_load(&naming.old->persisted))
-        rc = nb_error_set(error, NB_CONFLICT, "the model '%s' exists", naming.old->name);
+        rc = nb_error_about(
+            error, nb_error_set(error, NB_CONFLICT, "the model '%s' exists", naming.old->name),
+            "already_exists", NULL);
     if (rc == 0 && !listed)
         naming.keeps_fields = has_its_fields(engine, naming.old, live);
     if (rc == 0)

@@ -145,8 +145,11 @@ static int change_task(struct nb_engine *engine, void *argument, struct nb_error
     if (rc == 0 && c->is_delete && !c->was_there)
         return not_found(c->name, error);
     if (rc == 0 && c->only_new && c->was_there)
-        return nb_error_set(error, NB_CONFLICT, "the %s '%.*s' exists", c->name->kind,
-                            (int)c->name->name.length, c->name->name.bytes);
+        return nb_error_about(error,
+                              nb_error_set(error, NB_CONFLICT, "the %s '%.*s' exists",
+                                           c->name->kind, (int)c->name->name.length,
+                                           c->name->name.bytes),
+                              "already_exists", NULL);
     return rc != 0 ? rc
                    : nb_transaction(engine, c->value.length + PAGE_BYTES, write_change, c, error);
 }

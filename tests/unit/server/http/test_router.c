@@ -167,7 +167,8 @@ static const struct {
     const char *const *known;
     const char *name, *value, *said;
 } bad_queries[] = {
-    {known, "lable", "x", "'lable'; this path takes label, limit"},
+    {known, "lable", "x", "'lable': did you mean 'label'?"},
+    {known, "source", "x", "'source'; this path takes label, limit"},
     {known, "label%", "x", "percent-escape"},
     {known, "label", "%00", "percent-escape"},
     {known, "", "x", "unknown"},
