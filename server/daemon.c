@@ -303,12 +303,6 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
         rc = nb_rejoin_begin(&rejoin, server->startup, error);
     if (rc == 0)
         rc = nb_engine_open(&settings, &server->engine, error);
-    size_t length = strlen(server->startup->data);
-    if ((rc == NB_IO || rc == NB_NOT_FOUND) &&
-        strncmp(error->text, server->startup->data, length) == 0) {
-        struct nb_error why = *error;
-        return nb_error_set(error, rc, "%s (--data names another directory)", why.text);
-    }
     if (rc != 0)
         return rc;
     nb_log(NB_LOG_INFO, "store opened directory=%s ms=%llu", server->startup->data,
@@ -383,15 +377,26 @@ static void warn(const struct nb_options *options, const struct nb_configuration
                options->config);
 }
 
+/* Adds to an error about the data directory, or a file in it, how another one is named. */
+static int hint_at_data(const char *data, int rc, struct nb_error *error)
+{
+    struct nb_error why = *error;
+    if ((rc != NB_IO && rc != NB_NOT_FOUND) || strncmp(error->text, data, strlen(data)) != 0)
+        return rc;
+    return nb_error_set(error, rc, "%s (--data names another directory)", why.text);
+}
+
 int nb_daemon_run(const struct nb_options *options, struct nb_config *config,
                   struct nb_error *error)
 {
     const struct nb_configuration *first;
+    char data[NB_TOKEN_FILE_PATH]; /* it fits; what is made takes over that of `config` */
+    (void)snprintf(data, sizeof data, "%s", config->data);
     int rc = nb_configure_make(config, &first, error);
     if (rc == 0) {
         warn(options, first);
         rc = serve_with(first, options, error);
     }
     nb_configuration_release(&first);
-    return rc;
+    return hint_at_data(data, rc, error);
 }

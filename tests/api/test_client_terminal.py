@@ -152,6 +152,9 @@ def test_hints(api):
     gone = Bayesc(api, f"http://127.0.0.1:{free_port()}")
     gone.run("models", status=UNAVAILABLE)
     holds("is bayesd running?" in gone.said, gone.said)
+    gone = Bayesc(api, f"unix:{api.new_folder()}/nowhere")
+    gone.run("models", status=UNAVAILABLE)
+    holds("is bayesd running?" in gone.said and "port" not in gone.said, gone.said)
     token = "a-long-secret-token-of-an-administrator"
     daemon = api.another(config={"tokens": {"admin": token}}).start()
     client = Bayesc(api, daemon.url)
@@ -177,6 +180,15 @@ def test_hints(api):
 
 def test_bayesd_says_how_another_directory_is_named(api):
     done = subprocess.run([api.binary, "--data", "/proc/nowhere", "--listen", "127.0.0.1:0"], capture_output=True, text=True,
+                          env=clean_environment(), timeout=patience(20), check=False)
+    holds(done.returncode != 0 and "(--data names another directory)" in done.stderr, done.stderr)
+
+
+def test_bayesd_says_so_of_a_file_in_the_directory(api):
+    """As of a folder of somebody else, in which a user may not even look."""
+    folder = api.new_folder()
+    os.symlink("tokens", os.path.join(folder, "tokens"))
+    done = subprocess.run([api.binary, "--data", folder, "--listen", "127.0.0.1:0"], capture_output=True, text=True,
                           env=clean_environment(), timeout=patience(20), check=False)
     holds(done.returncode != 0 and "(--data names another directory)" in done.stderr, done.stderr)
 

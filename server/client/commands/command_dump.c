@@ -338,6 +338,8 @@ static int run_import(struct nb_asked *asked, struct nb_error *error)
     FILE *in = is_stdin ? stdin : fopen(name, "re");
     if (in == NULL)
         return nb_error_errno(error, errno, name);
+    if (is_stdin && isatty(STDIN_FILENO))
+        nb_message("no FILE is given: paste an export or a word list, and end it with Ctrl-D");
     rc = import_file(asked, in, is_stdin ? NULL : encoding_of(name), error);
     if (!is_stdin)
         (void)fclose(in); /* only read from: no data is lost */

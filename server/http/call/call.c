@@ -367,8 +367,9 @@ static int unreachable(const struct nb_call *call, CURLcode result, struct nb_er
     if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
         return nb_error_set(error, NB_CALL_BAD_URL, "'%.80s' is no URL of a daemon",
                             call->target->url);
-    return nb_error_set(error, NB_CALL_UNREACHABLE, "%.80s: %s%s", call->target->url, reason,
-                        result == CURLE_COULDNT_CONNECT ? ": is bayesd running?" : "");
+    if (result == CURLE_COULDNT_CONNECT) /* of a Unix socket libcurl names a port */
+        reason = "nobody answers: is bayesd running?";
+    return nb_error_set(error, NB_CALL_UNREACHABLE, "%.80s: %s", call->target->url, reason);
 }
 
 /* Makes the request once. Returns 0 when there is a reply, whatever its status. */
