@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths, methods, presets, and models that come into being with their first document."""
+import glob
 import json
 import math
 import os
@@ -104,7 +105,14 @@ def test_codes_for_programs(api):
     with open(os.path.join(TOP, "server", "base", "problem.c"), encoding="utf-8") as file:
         codes = set(re.findall(r'\{(?:NB_)?\w+, (?:\d+, )?(?:"[^"]*", )?"([a-z_]+)"\}', file.read())) - {"ok"}
     holds(len(codes) > 20, codes)
+    for room in ("core", "server"):  # errors with a code of their own
+        for name in glob.glob(os.path.join(TOP, room, "**", "*.c"), recursive=True):
+            with open(name, encoding="utf-8") as file:
+                codes |= set(re.findall(r'nb_error_about\([^;]*,\s*"([a-z_]+)",\s*(?:NULL|\w+|"\w+")\s*\)', file.read()))
+    holds("already_exists" in codes and "label_not_found" in codes and "role_insufficient" in codes, codes)
     equal([code for code in sorted(codes) if f"`{code}`" not in page], [], "codes that HTTP.md does not list")
+    listed = api.get("/openapi.json").ok().json["components"]["schemas"]["Problem"]["properties"]["code"]["examples"]
+    equal(sorted(codes - set(listed)), [], "codes that openapi.json does not list")
 
 
 def test_parameters_are_named(api):
