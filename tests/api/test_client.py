@@ -1153,6 +1153,10 @@ def test_evaluate_measures_the_model_that_is_named(api):
         near(got[0]["accuracy"], sum(v["label"] == label for v, (label, _) in zip(verdicts, rows, strict=True)) / 100)
         equal((api.get(f"/v1/models/{model}").ok().json, client.json("models")), (before, names), "the model has changed")
     holds(model in client.run("evaluate", "-m", model, path).decode(), "its name is the column's")
+    equal(client.run("evaluate", model, path), client.run("evaluate", "-m", model, path), "the model first, as elsewhere")
+    equal(client.run("evaluate", model), client.run("evaluate", "-m", model), "alone, too")
+    client.run("evaluate", "nosuch.mbox", status=DATAERR)
+    holds("nosuch.mbox: No such file" in client.said, client.said)
     # Labels that no document has, and one that the model has not.
     api.post(f"/v1/models/{model}/train", {"text": "election held today", "label": "news"}).ok()
     more = write(api.new_folder(), "rows.tsv", content=b"ham\tlunch meeting\nnews\telection\nsports\tgoal of the day\n")

@@ -399,6 +399,7 @@ def test_the_client(api):
     train(api, path, documents(random.Random(1), "bad", 2100) + documents(random.Random(2), "good", 50))
     client = Bayesc(api)
     said = client.run("undo", "--model", model, "--source", "bad", "--dry-run").decode()
+    holds("1 - area under ROC" in said and "one_minus" not in said, f"figures have the names of bayesc evaluate: {said}")
     holds("2,100 documents would be taken back" in said and "accuracy" in said, said)
     equal(client.json("undo", "--model", model, "--source", "bad", "--dry-run")["forgotten"], 2100)
     client.run("undo", model, "--source", "bad", status=64)

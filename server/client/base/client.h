@@ -25,7 +25,7 @@ struct nb_client {
     struct nb_call_target daemon;
     const char *model; /* borrowed from the command line or the environment */
     bool json;         /* print JSON instead of text for people */
-    bool names_model;  /* --model was given; else `model` is the default */
+    bool names_model;  /* --model or MODEL was given; else `model` is the default */
 };
 
 /* The exit status for a code below 0, of enum nb_code, enum nb_call_code or NB_CLIENT_USAGE. */

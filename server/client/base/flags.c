@@ -275,6 +275,7 @@ int nb_flags_parse(int argc, char **argv, struct nb_command_options *options,
         return rc;
     rc = check_model(client, *asked->arguments, error);
     client->model = *asked->arguments++;
+    client->names_model = true;
     asked->count--;
     return rc;
 }

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/base/names.h"
 #include "server/client/base/client.h"
@@ -311,6 +312,12 @@ static int run_evaluate(struct nb_asked *asked, struct nb_error *error)
     return rc == 0 && unread > 0 ? EX_DATAERR : rc;
 }
 
+/* A name of a model without a dot, so that a mistyped file is not taken for a model. */
+static bool is_model_alone(const char *word)
+{
+    return strpbrk(word, "/=.") == NULL && strcmp(word, "-") != 0 && access(word, F_OK) != 0;
+}
+
 static const struct nb_flag FLAGS[] = {
     NB_SWITCH("online", 0, is_online),
     NB_NUMBER("split", 0, split, 0, 0.01, 0.99),
@@ -331,6 +338,8 @@ const struct nb_command NB_COMMAND_EVALUATE = {
     .name = "evaluate",
     NB_FLAGS(FLAGS),
     .most = SIZE_MAX,
+    .model_from = SIZE_MAX,
+    .is_model = is_model_alone,
     .patience = 60,
     .run = run_evaluate,
 };

@@ -153,8 +153,6 @@ void nb_report_print(const struct nb_report *report, FILE *out)
 
 void nb_compare_print(const json_t *evaluation, const char *other)
 {
-    static const char *const FIGURES[] = {"accuracy", "one_minus_roca_percent",
-                                          "false_positive_rate", "false_negative_rate", "log_loss"};
     const json_t *now = json_object_get(evaluation, "now");
     const json_t *changed = json_object_get(evaluation, other);
     char column[32];
@@ -162,13 +160,12 @@ void nb_compare_print(const json_t *evaluation, const char *other)
     struct nb_text_table table;
     (void)snprintf(column, sizeof column, ">%s", other); /* cut names are still names */
     nb_table_head(&table, head, 3);
-    nb_table_cell(&table, "documents");
-    nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(now, "documents")).text);
-    nb_table_cell(&table, "%s", nb_figure_of(nb_answer_number(changed, "documents")).text);
-    for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
-        nb_table_cell(&table, "%s", FIGURES[i]);
-        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(now, FIGURES[i])));
-        nb_table_cell(&table, "%.5g", json_number_value(json_object_get(changed, FIGURES[i])));
+    for (size_t i = 0; i < sizeof OF_POSITIVE / sizeof OF_POSITIVE[0]; i++) {
+        const struct figure_row *row = &OF_POSITIVE[i];
+        nb_table_cell(&table, "%s", row->title);
+        add_figure(&table, json_object_get(now, row->member), row->factor, row->digits, row->unit);
+        add_figure(&table, json_object_get(changed, row->member), row->factor, row->digits,
+                   row->unit);
     }
     (void)putchar('\n');
     nb_table_print(&table, stdout);
