@@ -916,7 +916,7 @@ def test_documents_without_a_known_token(api):
     client, model, _ = trained(api)
     path = write(api.new_folder(), "odd.txt", content=b"zyxwv utsrq")
     client.run("classify", "-m", model, path)
-    holds("no token of 1 of these documents" in client.said, client.said)
+    holds("no token of 1 document:" in client.said, client.said)
     holds(b"nothing of the document is known" in client.run("explain", "-m", model, path), "explain says it")
     equal(client.json("classify", "-m", model, path)["evidence"], "none")
     client.run("classify", "-m", model, stdin=SPAM % (70, 70))

@@ -449,9 +449,13 @@ static int choose_words(struct run *c, struct nb_error *error)
     double share = clusters == 0 ? 0.5 : fmax(most_share, fmin(per_cluster / clusters, 0.75));
     uint32_t most = (uint32_t)ceil(share * (double)g->count);
     uint32_t least = g->count < FEW_DOCUMENTS ? LEAST_OF_FEW : LEAST_DOCUMENTS;
+    size_t all = g->count;
     int rc = nb_gathered_choose(g, c->live, least, most, NB_CLUSTER_CELLS_MOST, error);
     if (rc != 0)
         return rc;
+    if (g->count == 0 && most < least)
+        return nb_error_set(error, NB_CONFLICT, "of %zu document%s no clusters can be made", all,
+                            all == 1 ? "" : "s");
     if (g->count == 0 || g->count < clusters)
         return nb_error_set(error, NB_CONFLICT,
                             "%zu documents have words that %u to %u of them have, or values: too "

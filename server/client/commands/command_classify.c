@@ -345,9 +345,8 @@ static int run_classify(struct nb_asked *asked, struct nb_error *error)
             "for each (--json has them)",
             output.form.charset, nb_counted(output.lost, "character").text);
     if (output.silent > 0)
-        nb_message("the model knows no token of %s of these documents: their labels are those "
-                   "likely of any document",
-                   nb_figure_of(output.silent).text);
+        nb_message("the model knows no token of %s: the label is the likely one of any document",
+                   nb_counted(output.silent, "document").text);
     if (rc == 0 && !output.is_json && !options->is_csv && !options->is_quiet)
         print_summary(&output, run.documents);
     json_decref(output.counts);

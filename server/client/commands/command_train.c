@@ -250,10 +250,13 @@ static int print_result(const struct nb_run *run, const struct untrain_tally *ta
     }
     if (run->asked->options->is_quiet)
         return 0;
-    (void)printf("%s: %s forgotten, %s not known", nb_shown(run->asked->client->model).text,
+    (void)printf("%s: %s, %s forgotten, %s not known", nb_shown(run->asked->client->model).text,
+                 nb_counted(tally->forgotten + tally->unknown + tally->waiting, "document").text,
                  nb_figure_of(tally->forgotten).text, nb_figure_of(tally->unknown).text);
     print_count(tally->waiting, "wait for an administrator", false);
     (void)putchar('\n');
+    if (tally->forgotten > 0)
+        print_labels(run->asked->client);
     return 0;
 }
 

@@ -117,9 +117,9 @@ static int offer_history(struct nb_asked *asked, json_t *settings, struct nb_err
             "as many",
             model, model, OFFERED);
     if (!nb_ask(
-            "The model %s keeps no verdicts. Shall it keep the last %d, with the words that it saw "
+            "The model %s keeps no verdicts. Shall it keep the last %s, with the words that it saw "
             "of each?",
-            model, OFFERED))
+            model, nb_figure_of(OFFERED).text))
         return nb_error_set(error, NB_INVALID, "nothing was changed");
     json_t *row = NULL;
     asked->body = settings;
