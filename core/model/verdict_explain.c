@@ -322,6 +322,13 @@ static bool is_of_passage(const struct nb_verdict_private *p)
            (p->passage_place == p->stacked.best || p->passage_place == p->stacked.second);
 }
 
+/* What the passage adds to the log-odds that are explained, of the winner against the runner-up,
+ * before they are moderated. */
+static double raise_of_explained(const struct nb_verdict_private *p)
+{
+    return p->passage_place == p->stacked.best ? p->raised : -p->raised;
+}
+
 /* ---- the explanation ------------------------------------------------------------------------- */
 
 /* Computes the evidence of all tokens, in the order of the bag, and its sums by field. */
@@ -339,6 +346,8 @@ static int find_evidence(struct nb_verdict_private *p, size_t *count, struct nb_
         sums->factor = stacked ? p->moderation : 1;
         nb_blend_explain(&p->chain.blend, features, size, stacked ? &p->stacked : &p->scores,
                          stacked, p->evidence, count);
+        if (stacked && is_of_passage(p))
+            p->evidence[*count - 1].evidence += raise_of_explained(p);
     } else if (stacked && is_of_passage(p)) {
         sums->factor = p->moderation;
         return explain_passage(p, count, sums);
@@ -441,7 +450,7 @@ int nb_verdict_explain(struct nb_verdict *verdict, size_t most)
         put_counts(verdict, e, x);
     }
     name_sources(verdict);
-    if (verdict->stacked && !p->is_prior && p->judge != NULL && is_of_passage(p))
+    if (verdict->stacked && !p->is_prior && is_of_passage(p))
         rc = tell_passage(verdict);
     verdict->explanation_count = wanted;
     return rc;

@@ -34,7 +34,8 @@ struct nb_verdict_private {
     double *calibrated; /* owned; probabilities by the map of a model by the book */
     size_t calibrated_room;
     bool is_prior; /* a stacked model knows no feature: `scores` decide, which are the prior */
-    struct nb_stack_worst worst; /* the passage that speaks most for spam; count 0: none */
+    struct nb_scores passage_scores; /* of the ancestor that judges passages, if several decide */
+    struct nb_stack_worst worst;     /* the passage that speaks most for spam; count 0: none */
     double raised;          /* by how much the passage raised the log-odds of spam; 0: it did not */
     uint32_t passage_place; /* of that label */
     struct nb_scores whole; /* by all of the text, for tell_passage */

@@ -266,45 +266,58 @@ static struct nb_found found_of(const struct nb_verdict_private *p)
     return (struct nb_found){.rows = p->rows, .cells = p->cells};
 }
 
-/* Lets the passage that speaks most for spam decide, if it says enough. */
-static void judge_passages(struct nb_verdict_private *p, uint32_t place)
+/* Returns by how much the passage that speaks most for spam raises the log-odds of spam, which are
+ * `whole` by all of the text: 0 if it does not say enough. */
+static double judge_passages(struct nb_verdict_private *p, const struct nb_published *published,
+                             double whole, uint32_t place)
 {
     const double sure = 20; /* log-odds above which no passage is asked */
-    struct nb_stack_worst *worst = &p->worst;
-    double whole = nb_stack_odds(&p->stacked, place);
-    if (whole > sure || !nb_stack_worst_passage(p->published->stack, p->published->weights,
-                                                &p->inputs, place, worst))
-        return;
+    if (whole > sure ||
+        !nb_stack_worst_passage(published->stack, published->weights, &p->inputs, place, &p->worst))
+        return 0;
     struct nb_stack_margins margins =
-        nb_stack_margins(p->published->weights, nb_stack_is_mail(&p->inputs));
-    double odds = nb_stack_passage_odds(whole, worst->log_odds, margins);
+        nb_stack_margins(published->weights, nb_stack_is_mail(&p->inputs));
+    return nb_stack_passage_odds(whole, p->worst.log_odds, margins) - whole;
+}
+
+/* Lets that passage decide, in the verdict of one model or of several. */
+static void raise_to_passage(struct nb_verdict_private *p, uint32_t place, double by)
+{
     p->passage_place = place;
-    p->raised = nb_stack_raise(&p->stacked, place, odds);
+    p->raised = by;
+    nb_stack_add_odds(&p->stacked, place, by);
+}
+
+/* Scores by the counts and weights of one model. */
+static int score_by_one(struct nb_verdict_private *p, const struct nb_live *live,
+                        const struct nb_published *published, struct nb_scores *scores)
+{
+    struct nb_found found = found_of(p);
+    nb_stack_inputs_twin(&p->inputs, published->weights, false);
+    int rc = nb_stack_inputs_found(published->stack, live->counts, p->bag.features, p->bag.size,
+                                   &found, &p->inputs, NULL);
+    return rc != 0 ? rc : nb_stack_score(published->weights, &p->inputs, scores);
 }
 
 static int score_stacked(struct nb_verdict_private *p)
 {
-    struct nb_found found = found_of(p);
     uint32_t place = nb_published_judged_place(p->published, p->judge->counts);
     p->inputs.wants_passages = place != UINT32_MAX;
-    nb_stack_inputs_twin(&p->inputs, p->published->weights, false);
-    int rc = nb_stack_inputs_found(p->published->stack, p->judge->counts, p->bag.features,
-                                   p->bag.size, &found, &p->inputs, NULL);
-    if (rc == 0)
-        rc = nb_stack_score(p->published->weights, &p->inputs, &p->stacked);
+    int rc = score_by_one(p, p->judge, p->published, &p->stacked);
     if (rc == 0 && p->inputs.wants_passages)
-        judge_passages(p, place);
+        raise_to_passage(p, place,
+                         judge_passages(p, p->published, nb_stack_odds(&p->stacked, place), place));
     return rc;
 }
 
 /* Looks up and reads the rows once, for the scores and for the explanation. */
-static int find_rows(struct nb_verdict_private *p)
+static int find_rows(struct nb_verdict_private *p, const struct nb_live *live)
 {
     size_t size = p->bag.size;
     if (nb_array_reserve(&p->rows, &p->row_room, size, sizeof *p->rows) != 0 ||
         nb_array_reserve(&p->cells, &p->cell_room, size, sizeof *p->cells) != 0)
         return NB_NO_MEMORY;
-    nb_model_find_cells(p->judge->counts, p->bag.features, size, p->rows, p->cells);
+    nb_model_find_cells(live->counts, p->bag.features, size, p->rows, p->cells);
     return 0;
 }
 
@@ -322,7 +335,7 @@ static int score_beside(struct nb_verdict_private *p)
 /* One model of the chain has all documents: usually the model itself. */
 static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
 {
-    int rc = find_rows(p);
+    int rc = find_rows(p, p->judge);
     struct nb_found found = found_of(p);
     if (rc == 0)
         rc = nb_score_found(nb_verdict_scorer(p), p->judge->counts, p->bag.features, p->bag.size,
@@ -332,13 +345,48 @@ static int score_alone(struct nb_verdict_private *p, struct nb_error *error)
     return p->refined != NULL ? score_beside(p) : score_stacked(p);
 }
 
+/* The place of the label spam in the scores of several models together; UINT32_MAX: none. */
+static uint32_t place_together(const struct nb_verdict_private *p)
+{
+    for (uint32_t place = 0; place < p->stacked.size; place++)
+        if (strcmp(p->chain.blend.labels[p->stacked.labels[place]].name, "spam") == 0)
+            return place;
+    return UINT32_MAX;
+}
+
+/* Several models decide: the passages are judged by the ancestor that has no parent, alone, because
+ * its margins are those of its own verdicts. The passage raises the verdict of all as much as that
+ * of the ancestor, and at most to it: what other models have learned of the whole text still holds.
+ */
+static int judge_by_ancestor(struct nb_verdict_private *p)
+{
+    unsigned last = p->chain.contributors[p->chain.contributor_count - 1];
+    const struct nb_live *live = p->chain.live[last];
+    const struct nb_published *published = p->chain.published[last];
+    uint32_t own = nb_published_judged_place(published, live->counts), place = place_together(p);
+    if (place == UINT32_MAX || own == UINT32_MAX || !p->published->settings.passages)
+        return 0;
+    p->inputs.wants_passages = true;
+    int rc = find_rows(p, live);
+    if (rc == 0)
+        rc = score_by_one(p, live, published, &p->passage_scores);
+    if (rc != 0)
+        return rc;
+    double whole = nb_stack_odds(&p->passage_scores, own);
+    double by = judge_passages(p, published, whole, own);
+    double most = whole + by - nb_stack_odds(&p->stacked, place);
+    raise_to_passage(p, place, fmax(0, fmin(by, most)));
+    return 0;
+}
+
 static int score_together(struct nb_verdict_private *p)
 {
+    bool is_stacked = nb_published_is_stacked(p->published);
     int rc = nb_parent_chain_blend(&p->chain);
     if (rc == 0)
         rc = nb_blend_score(&p->chain.blend, p->bag.features, p->bag.size, &p->scores,
-                            nb_published_is_stacked(p->published) ? &p->stacked : NULL);
-    return rc;
+                            is_stacked ? &p->stacked : NULL);
+    return rc == 0 && is_stacked && p->refined == NULL ? judge_by_ancestor(p) : rc;
 }
 
 static void choose_judge(struct nb_verdict_private *p)
@@ -424,6 +472,7 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         nb_stack_inputs_deinit(&p->inputs);
         nb_scores_deinit(&p->stacked);
         nb_scores_deinit(&p->whole);
+        nb_scores_deinit(&p->passage_scores);
         free(p->rows);
         free(p->cells);
         free(p->own.features);

@@ -220,6 +220,41 @@ def test_three_labels(api):
         near(got["probabilities"]["spam"], want["probabilities"]["spam"], "from a dump", 1e-3)
 
 
+def test_a_child(api):
+    """A model with documents of its own and a parent: the passages are judged by the parent, in what it says of them."""
+    probes = [{"text": f"Subject: about you\n{body}\n"} for body in attacks()]
+    rnd = random.Random(23)
+    clean = [{"text": f"Subject: about you\n{words(rnd, GOOD, 700)}\n"} for _ in range(20)]
+    with Model(api, preset="text") as parent, Model(api, preset="text") as child:
+        settings = {"preset": "text", "parent": parent.path.rsplit("/", 1)[1]}
+        child.put(**settings)
+        teach(api, parent.path, as_text)
+        alone = [spam(api, child.path, probe) for probe in probes]
+        equal(alone, [spam(api, parent.path, probe) for probe in probes], "a child without documents")
+        for n, label in enumerate(("ham", "spam") * 6):
+            api.post(child.path + "/train", {"id": f"own {n}", "text": text_of(rnd, label), "label": label}).ok()
+
+        def ask(documents):
+            return api.post(child.path + "/classify", {"documents": documents}).ok().json["results"]
+        on, clean_on = ask(probes), ask(clean)
+        told = api.post(child.path + "/classify?explain=10000", probes[0]).ok().json
+        child.put(**settings, passages=False)
+        off, clean_off = ask(probes), ask(clean)
+        holds(sum(r["label"] == "spam" for r in off) <= 2, f"without passages the attack works: {off}")
+        holds(sum(r["label"] == "spam" for r in on) >= 18, f"with passages it does not: {on}")
+        for got, want in zip(clean_on, clean_off):
+            holds(abs(got["probabilities"]["spam"] - want["probabilities"]["spam"]) < 0.02, (got, want))
+        equal((told["label"], told["passage"]["label"]), ("spam", "spam"))
+        near(told["passage"]["whole"], off[0]["probabilities"]["spam"], "by the whole")
+        near(sum(row["evidence"] for row in told["explanation"]), math.log(told["probability"] / told["probabilities"]["ham"]),
+             "evidence", 1e-6)
+        # What the child has learned of a text as a whole still holds.
+        child.put(**settings)
+        for n in range(12):
+            api.post(child.path + "/train", {"id": f"right {n}", "label": "ham", **probes[n]}).ok()
+        holds(spam(api, child.path, probes[0]) < on[0]["probabilities"]["spam"] - 0.2, "what it was taught lowers the verdict")
+
+
 def test_other_models(api):
     """Without the label spam, or with more than 32 labels, passages change nothing."""
     for labels in (("a", "b"), ("ham", "lists", "news"), ("spam", *(f"l{n}" for n in range(32)))):
