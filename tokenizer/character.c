@@ -124,7 +124,9 @@ static enum nb_class character_class(uint32_t character)
         return NB_CLASS_JOINER;
     case UTF8PROC_CATEGORY_SO:
         return character >= 0x2E80 && character <= 0x2FDF ? NB_CLASS_PAIR : symbol_class(character);
-    default: /* punctuation, symbols, private use, not assigned */
+    case UTF8PROC_CATEGORY_CN: /* not assigned: versions of Unicode add Han characters */
+        return is_pair_script(character) ? NB_CLASS_PAIR : symbol_class(character);
+    default: /* punctuation, symbols, private use */
         return symbol_class(character);
     }
 }

@@ -117,6 +117,8 @@ static const struct {
     {"カー・ラ", "カー ・ ラ"},
     {"ក្នុង ພາສາ မြန်", "ក្នុ នុង ພາ າສ ສາ မြန်"},
     {"\U00020000\U00020001\U0002F800", "\U00020000\U00020001 \U00020001丽"},
+    /* of Unicode 15.1, and a place for Han that has no character yet */
+    {"\U0002EBF0\U0002EBF1\U0003FFF0", "\U0002EBF0\U0002EBF1 \U0002EBF1\U0003FFF0"},
     /* not UTF-8: windows-1252 */
     {"caf\xE9 na\xEFve \x93x\x94", "café naïve “ x ”"},
     {"\xC3", "ã"},
