@@ -122,23 +122,27 @@ static void measure_body(struct nb_http_call *call, const struct head *head)
 }
 
 /* Returns the fault of a head after which the connection ends, because it is not certain where the
- * body ends or for which host it is; NULL: there is none. */
-static const char *fault_of(const struct nb_http_call *call, const struct head *head)
+ * body ends or for which host it is, and sets *status; NULL: there is none. */
+static const char *fault_of(const struct nb_http_call *call, const struct head *head,
+                            unsigned *status)
 {
     const char *coding = head->value[TRANSFER_ENCODING];
+    *status = MHD_HTTP_BAD_REQUEST;
     /* A proxy in front may have used the other one of two such fields. Then a request that it
      * forwards as one would be two requests here (RFC 9112, section 6.3). */
     if (head->lengths > 1)
         return "one Content-Length or Transfer-Encoding is allowed, there are several";
-    /* The library marks an unknown length by this number, and would wait for the end of the
-     * connection. It refuses larger numbers. */
-    if (head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX)
+    /* Versions of the library mark an unknown length by this number, and would wait for the end of
+     * the connection. They refuse larger numbers. */
+    if (head->value[CONTENT_LENGTH] != NULL && call->length == UINT64_MAX) {
+        *status = MHD_HTTP_CONTENT_TOO_LARGE;
         return "the Content-Length is no length that a body can have: the largest is "
                "18446744073709551614";
+    }
     if (head->hosts > 1) /* RFC 9112, 3.2 */
         return "one Host is allowed, there are several";
-    /* If the library does not know the coding, it takes everything up to the end of the connection
-     * as the body, and passes it on undecoded. */
+    /* Versions of the library that do not know the coding take everything up to the end of the
+     * connection as the body, and pass it on undecoded. */
     if (coding != NULL && strcasecmp(coding, "chunked") != 0)
         return "the only Transfer-Encoding that is taken is chunked";
     return NULL;
@@ -412,11 +416,12 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
     struct nb_request *request = &call->request;
     const struct nb_sender sender = sender_of(call, head);
     struct nb_error error = {0};
-    const char *fault = fault_of(call, head);
+    unsigned status;
+    const char *fault = fault_of(call, head, &status);
     request->peer = nb_peer_of(&sender, &request->access->proxies); /* for the log, if no more */
     if (fault != NULL) {
         call->closes = true;
-        nb_reply_problem(request, MHD_HTTP_BAD_REQUEST, fault);
+        nb_reply_problem(request, status, fault);
         return;
     }
     if (nb_cors_answer(call, url) || !find_route(call, url, method))

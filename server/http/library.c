@@ -93,7 +93,7 @@ static const char *detail_of(unsigned status, bool is_body)
                          "the bytes, CR LF; after the last, of length 0, an empty line"
                        : "the head of the request is malformed: it is a line METHOD TARGET "
                          "HTTP/1.1, lines NAME: VALUE with at most one Content-Length, in digits, "
-                         "and an empty line";
+                         "or Transfer-Encoding: chunked, and an empty line";
     }
 }
 

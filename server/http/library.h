@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The replies that libmicrohttpd 0.9.75 sends by itself (for a malformed head or chunk, or a head
- * that is too long) are HTML; after a wrong length it sends its head twice, and after too many
- * query parameters it sends nothing. It has no callback for these replies, but it queues them with
- * its own public function, MHD_queue_response, through the dynamic linker. So library.c defines
- * this function: only the library calls it by this name.
+ * The replies that libmicrohttpd sends by itself (for a malformed head or chunk, or a head that is
+ * too long) are HTML; version 0.9.75 sends its head twice after a wrong length, and nothing after
+ * too many query parameters. It has no callback for these replies, but it queues them with its own
+ * public function, MHD_queue_response, through the dynamic linker (0.9.75 and 1.0.1 as Debian
+ * builds them). So library.c defines this function: only the library calls it by this name.
  *
  * A library that calls its own functions directly, because it is linked statically or built that
  * way, sends its own replies as before. tests/api/test_refusals.py shows this. Well-formed requests
