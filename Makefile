@@ -21,10 +21,10 @@ PACKAGES := libmicrohttpd gnutls libpq libsystemd jansson libutf8proc lmdb libxx
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image check-platforms clean help format install-deps docker uninstall dist
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
-$(error libraries are missing: run scripts/install-deps (Debian 12), or `make run`, which does)
+$(error libraries are missing: run scripts/install-deps (Debian 12 or 13), or `make run`, which does)
 endif
 endif
 
@@ -302,6 +302,12 @@ check-image:
 	$(Q)scripts/install-deps --image
 	$(Q)scripts/check-image
 
+# The other Debians that it is built on, in chroots (tests/README.md). As root.
+.PHONY: check-platforms
+check-platforms:
+	$(Q)scripts/install-deps --platforms
+	$(Q)scripts/check-platforms
+
 # What others make of openapi.json (tests/openapi/README.md). Needs a registry of npm.
 .PHONY: check-openapi check-openapi-here
 check-openapi:
@@ -499,6 +505,7 @@ help:
 	@echo '                     under systemd (as root); PACKAGE_PARTS="build lintian": these only;'
 	@echo '                     PACKAGE_PARTS=here: build and lintian, without chroots'
 	@echo 'make check-image     the image, built and run with buildah (as root)'
+	@echo 'make check-platforms Debian 13 in a chroot: build, unit tests, a walk, package, lintian (as root)'
 	@echo 'make check-openapi   openapi.json by spectral, redocly and the types that openapi-typescript makes'
 	@echo 'make check-console   the console in a browser: every view, accessibility; T=NAME: one test'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'
