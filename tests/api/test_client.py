@@ -1157,6 +1157,8 @@ def test_evaluate_measures_the_model_that_is_named(api):
     equal(client.run("evaluate", model), client.run("evaluate", "-m", model), "alone, too")
     client.run("evaluate", "nosuch.mbox", status=DATAERR)
     holds("nosuch.mbox: No such file" in client.said, client.said)
+    client.run("evaluate", "spam=", status=DATAERR)
+    holds("spam=: No such file" in client.said, client.said)
     # Labels that no document has, and one that the model has not.
     api.post(f"/v1/models/{model}/train", {"text": "election held today", "label": "news"}).ok()
     more = write(api.new_folder(), "rows.tsv", content=b"ham\tlunch meeting\nnews\telection\nsports\tgoal of the day\n")

@@ -272,8 +272,10 @@ void nb_table_cell(struct nb_text_table *table, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments); /* cut if it is longer */
     va_end(arguments);
-    nb_terminal_safe(text, NB_TABLE_CELL, &safe);
+    bool is_cut = nb_terminal_width(text) > NB_TABLE_CELL;
+    nb_terminal_safe(text, is_cut ? NB_TABLE_CELL - 3 : NB_TABLE_CELL, &safe);
     table->is_broken = table->is_broken || safe.bytes == NULL ||
+                       (is_cut && nb_buffer_append(&safe, "...", 4) != 0) ||
                        nb_buffer_append(&table->cells, safe.bytes, strlen(safe.bytes) + 1) != 0;
     table->count += !table->is_broken;
     nb_buffer_deinit(&safe);

@@ -122,7 +122,8 @@ struct nb_text_table {
  * name that begins with '>' marks a column of numbers, which is aligned to the right. */
 void nb_table_head(struct nb_text_table *table, const char *const *names, size_t count);
 
-/* Adds a cell. Control characters become spaces; a text longer than NB_TABLE_CELL is cut. */
+/* Adds a cell. Control characters become spaces; a text longer than NB_TABLE_CELL is cut,
+ * and ends in "...". */
 void nb_table_cell(struct nb_text_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -194,12 +194,12 @@ static int walk_folder(struct walk *walk, struct nb_string label, int depth)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Splits LABEL=PATH, unless a file has that whole name. */
+/* Splits LABEL=PATH, unless a file has that whole name or PATH is empty. */
 static struct nb_string label_of(const struct nb_files_options *options, const char **path)
 {
     struct stat status;
     const char *equals = strchr(*path, '=');
-    if (equals == NULL || equals == *path || stat(*path, &status) == 0)
+    if (equals == NULL || equals == *path || equals[1] == '\0' || stat(*path, &status) == 0)
         return nb_string_of(options->label);
     struct nb_string label = {*path, (size_t)(equals - *path)};
     *path = equals + 1;
