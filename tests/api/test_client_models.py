@@ -172,7 +172,7 @@ def test_watch_lets_a_model_keep_verdicts(api):
     before = settings(api, model)
     status, said = answered(client, b"n\n", "watch", model)
     equal((status, settings(api, model)), (DATAERR, before))
-    holds("Shall it keep the last 1000" in said and "nothing was changed" in said, said)
+    holds("Shall it keep the last 1,000" in said and "nothing was changed" in said, said)
     master, slave = pty.openpty()
     with subprocess.Popen([client.path, "watch", "-i", "0.1", model], stdin=slave, stdout=slave, stderr=slave,
                           env=client.environment()) as process:
