@@ -509,7 +509,8 @@ int nb_learner_teach(struct nb_learner *l, struct nb_live *live, const struct nb
         return code;
     }
     bool learns = lesson->rows != NULL && !l->is_restored;
-    int rc = nb_rewind_end(l->rewind, live, lesson->rows, lesson->label);
+    bool is_back = l->before != NB_STACK_NO_LABEL; /* else nothing was taken back */
+    int rc = is_back ? nb_rewind_end(l->rewind, live, lesson->rows, lesson->label) : 0;
     if (rc == 0 && learns)
         rc = step(l, live, lesson);
     l->ready = false;
