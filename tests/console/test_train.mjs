@@ -61,6 +61,7 @@ export async function a_table_is_mapped_by_sight(api) {
   await tab.page.select('select[aria-label="Column Team is"]', "label");
   await learn(tab);
   equal(await counted(tab), ["failed 1", "learned 3", "tickets.csv 4 the row has no text"], "what came of them");
+  await tab.sees("button", "Save the error as CSV");
   await tab.looksRight("train-done");
   const model = await daemon.call("GET", "v1/models/made");
   equal([model.labels.hr.documents, model.labels.it.documents], [2, 1], "documents");

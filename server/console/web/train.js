@@ -171,7 +171,7 @@ class Training {
       sender.errors.length > 0 ? [
         table("Errors", [{name: "File"}, {name: "Document", number: true}, {name: "Error"}],
           sender.errors.slice(0, ERRORS_SHOWN).map(([path, place, why]) => [path, String(place), why])),
-        h("p", null, h("button", {type: "button", onclick: save}, `Save all ${count(sender.errors.length)} errors as CSV`))] : null,
+        h("p", null, h("button", {type: "button", onclick: save}, sender.errors.length === 1 ? "Save the error as CSV" : `Save all ${count(sender.errors.length)} errors as CSV`))] : null,
       sender.taught > 0 && may("admin") ? h("p", null, h("button", {type: "button", onclick: () => this.askUndo(sender)}, "Undo this run")) : null,
       h("p", null, h("a", {href: address("try", this.name)}, `Try ${this.name}`)));
     say(`${sender.state === "over" ? "Done" : "Stopped"}: ${this.told.textContent}`);
