@@ -9,6 +9,7 @@
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "server/base/emit.h"
+#include "server/base/json_values.h"
 #include "server/base/metrics.h"
 #include "server/base/problem.h"
 #include "server/base/version.h"
@@ -334,9 +335,35 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-static bool is_spam(const struct nb_request *request)
+/* Sets the class of a mail that is learned, as rspamd calls it: spam, ham or, from the header field
+ * Class, a label. Returns 0, or a code if the field is missing or is no label. */
+static int class_of(const struct nb_request *request, char name[NB_FILTER_LABEL],
+                    struct nb_error *error)
 {
-    return request->route->verb == NB_RSPAMD_LEARN_SPAM;
+    struct nb_string given = nb_request_field(request, "Class");
+    struct nb_buffer room = {0};
+    if (request->route->verb != NB_RSPAMD_LEARN_CLASS) {
+        strcpy(name, request->route->verb == NB_RSPAMD_LEARN_SPAM ? "spam" : "ham");
+        return 0;
+    }
+    if (given.bytes == NULL)
+        return nb_error_set(error, NB_INVALID,
+                            "the header field Class, which names the label, is missing");
+    int rc = nb_label_take(&given, &room, error);
+    if (rc == 0)
+        snprintf(name, NB_FILTER_LABEL, "%.*s", (int)given.length, given.bytes);
+    nb_buffer_deinit(&room);
+    return rc;
+}
+
+/* Sets the label of a class: for spam and ham those of the configuration. */
+static void label_of(const struct nb_config *config, const char *name, char label[NB_FILTER_LABEL])
+{
+    if (strcmp(name, "spam") == 0)
+        nb_filter_learned_label(config, label);
+    else
+        snprintf(label, NB_FILTER_LABEL, "%s",
+                 strcmp(name, "ham") == 0 ? config->filter_ham_label : name);
 }
 
 static int after_commit(struct nb_request *request, struct nb_error *error)
@@ -349,9 +376,12 @@ static int after_commit(struct nb_request *request, struct nb_error *error)
         return receipt->code;
     }
     bool is_unchanged = receipt->status == NB_UNCHANGED;
-    int rc = is_unchanged ? nb_json_rspamd_unchanged(body, nb_filter_learned_message(request),
-                                                     is_spam(request) ? "spam" : "ham")
-                          : nb_json_rspamd_learned(body);
+    char name[NB_FILTER_LABEL];
+    int rc = class_of(request, name, error);
+    if (rc != 0)
+        return rc;
+    rc = is_unchanged ? nb_json_rspamd_unchanged(body, nb_filter_learned_message(request), name)
+                      : nb_json_rspamd_learned(body);
     if (rc != 0)
         return nb_error_no_memory(error);
     return nb_reply_json(request, is_unchanged ? ALREADY_REPORTED : 200);
@@ -367,10 +397,12 @@ int nb_route_rspamd_learn(struct nb_request *request, struct nb_error *error)
         nb_reply_problem(request, 400, "Empty body is not permitted");
         return 0;
     }
-    char label[NB_FILTER_LABEL];
-    nb_filter_learned_label(config, label);
-    return nb_filter_learn(request, mail, is_spam(request) ? label : config->filter_ham_label,
-                           after_commit, error);
+    char name[NB_FILTER_LABEL], label[NB_FILTER_LABEL];
+    int rc = class_of(request, name, error);
+    if (rc != 0)
+        return rc;
+    label_of(config, name, label);
+    return nb_filter_learn(request, mail, label, after_commit, error);
 }
 
 /* ---- the controller -------------------------------------------------------------------------- */
@@ -439,4 +471,14 @@ int nb_route_rspamd_auth(struct nb_request *request, struct nb_error *error)
         0)
         return nb_error_no_memory(error);
     return nb_reply_json(request, 200);
+}
+
+/* rspamd lists its classifiers by name; here it is the model of the filter. */
+int nb_route_rspamd_classifiers(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_emitter e = nb_emit_begin(&request->reply.body);
+    nb_emit_open(&e, '[');
+    nb_emit_string(&e, nb_string_of(request->config->filter_model));
+    nb_emit_close(&e, ']');
+    return e.code != 0 ? nb_error_no_memory(error) : nb_reply_json(request, 200);
 }

@@ -56,7 +56,8 @@ enum nb_rspamd_verb {
     NB_RSPAMD_CHECK = 1, /* replies as /checkv2 */
     NB_RSPAMD_CHECK_OLD, /* replies as /check, /symbols and /scan */
     NB_RSPAMD_LEARN_SPAM,
-    NB_RSPAMD_LEARN_HAM
+    NB_RSPAMD_LEARN_HAM,
+    NB_RSPAMD_LEARN_CLASS /* the header field Class names the label */
 };
 
 extern const struct nb_protocol nb_protocol_rspamd;
@@ -66,5 +67,6 @@ nb_handler nb_route_rspamd_learn;
 nb_handler nb_route_rspamd_ping;
 nb_handler nb_route_rspamd_stat;
 nb_handler nb_route_rspamd_auth;
+nb_handler nb_route_rspamd_classifiers;
 
 #endif

@@ -117,11 +117,17 @@ def test_every_operation_answers(api):
                         api.put(target, NETWORK if "networks" in path else {}).ok(201)
                 if kind not in (None, "application/json", "application/x-ndjson", "text/csv") and template.endswith("/train"):
                     target += "?label=ham"
-                reply = api.call(method.upper(), target, body, kind)
+                reply = api.call(method.upper(), target, body, kind, **needed(doc, operation))
                 holds(200 <= reply.status < 300, f"{method} {target} {kind}: {reply.status} {reply.body[:300]}")
                 equal(conformance.fault(method.upper(), target, reply), None)
                 if method == "patch":
                     api.call("PATCH", model.path + "/labels/a%20new%20name", {"name": "ham"}).ok()
+
+
+def needed(doc, operation):
+    """The header fields that an operation requires."""
+    parameters = [schema.resolve(doc, p) for p in operation.get("parameters", [])]
+    return {p["name"]: "ham" for p in parameters if p["in"] == "header" and p.get("required")}
 
 
 def bodies(template, method, item, dump):
@@ -194,7 +200,7 @@ def test_every_query_parameter_is_taken(api):
                 "application/json"
             for name in ("label", "id", "limit", "explain", "after", "surprise"):
                 if is_for_mail_filters(item):  # they pass over what they do not know
-                    reply = api.call(method.upper(), f"{path}?{name}=1", MAIL if "post" in item else None)
+                    reply = api.call(method.upper(), f"{path}?{name}=1", MAIL if "post" in item else None, **needed(doc, operation))
                     holds(reply.status in (200, 208), f"{method} {template}?{name}: {reply.status}")
                     continue
                 if method == "delete" or template.endswith("/import"):

@@ -31,6 +31,28 @@ def test_learning(api):
     daemon.stop()
 
 
+def test_learning_by_class(api):
+    """rspamc learn_class:LABEL: any label, those of learnspam and learnham by rspamd's names."""
+    daemon = api.another(config={"filter": {"ham_label": "good", "spam_label": "junk"}}).start()
+
+    def by_class(label, mail):
+        return ask(daemon, "/learnclass", mail, [("Class", label)])
+    equal(by_class("newsletter", ham(1)).ok().json, {"success": True})
+    by_class("spam", spam(1)).ok()
+    by_class("ham", ham(2)).ok()
+    equal(documents(daemon), {"newsletter": 1, "junk": 1, "good": 1})
+    reply = by_class("newsletter", ham(1))
+    equal((reply.status, reply.json), (208, {"error": SENTENCE.format("h1@club.example", "newsletter")}))
+    by_class("newsletter", spam(1)).ok()
+    equal(documents(daemon), {"newsletter": 2, "good": 1}, "it changes sides")
+    for reply, status, word in ((ask(daemon, "/learnclass", ham(3)), 400, "Class"), (by_class("", ham(3)), 422, "label"),
+                                (by_class("a" * 65, ham(3)), 422, "64"), (by_class("newsletter", b""), 400, "Empty body")):
+        error(reply, status, word)
+    equal(documents(daemon), {"newsletter": 2, "good": 1})
+    equal(daemon.client.get("/bayes/classifiers").ok().json, ["mail"])
+    daemon.stop()
+
+
 def test_names_of_what_was_learned(api):
     """The mail's Message-ID in rspamd's sentence, on one line and without angle brackets."""
     daemon = api.another().start()
