@@ -175,8 +175,13 @@ int nb_addresses_listen(const struct nb_config *config, struct nb_addresses *add
                                        .has_port = !config->tls_only,
                                        .has_tls = tls[0] != '\0'};
     sockets[NB_LISTEN_FILE] = -1;
-    if (addresses->has_port)
-        rc = nb_listen(config->listen, &addresses->port, error);
+    if (addresses->has_port) {
+        struct nb_error why = {0};
+        rc = nb_listen(config->listen, &addresses->port, &why);
+        if (rc != 0)
+            (void)nb_error_set(error, rc, "%s%s", why.text,
+                               rc == NB_IO ? " (--listen names another one)" : "");
+    }
     if (rc == 0 && addresses->has_tls)
         rc = nb_listen(tls, &addresses->tls, error);
     if (rc == 0 && config->socket[0] != '\0')
