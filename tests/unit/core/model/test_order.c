@@ -451,6 +451,7 @@ int main(void)
     tcase_add_test(rule, the_first_two_of_a_label_teach_nothing);
     tcase_add_test(rule, any_label_has_a_place);
     tcase_add_test(rule, the_twin_learns_anew_in_time);
+    tcase_add_test(rule, the_twin_of_a_large_model_learns_anew_in_time);
     tcase_add_test(rule, what_is_revised_meanwhile_is_told);
     tcase_add_test(rule, the_twin_learns_anew_where_it_must);
     tcase_add_loop_test(rule, small_models_are_fitted_as_they_grow, 0, 6);
