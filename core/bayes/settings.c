@@ -132,6 +132,15 @@ static const struct nb_setting table[] = {
      .maximum = 1,
      .help = "A document whose `known`, the probability that it is of any of the labels, is below "
              "this is decided none; 0: never."},
+    {.name = "thresholds",
+     .type = NB_SETTING_THRESHOLDS,
+     .offset = offsetof(struct nb_settings, thresholds),
+     .minimum = 0,
+     .maximum = 1,
+     .exclusive_minimum = true,
+     .help = "The least probability of a label for the decision to be this label: below it the "
+             "decision is unsure. Verdicts have a decision if some label has a threshold; a label "
+             "without one is decided whenever it wins. A threshold of the request goes before."},
     {.name = "ready_documents",
      .type = NB_SETTING_COUNT,
      .offset = offsetof(struct nb_settings, ready_documents),
@@ -379,6 +388,7 @@ static void attributes_free(struct nb_attribute *attributes, size_t count)
 void nb_settings_deinit(struct nb_settings *settings)
 {
     nb_label_weights_free(settings->weights, settings->weight_count);
+    nb_label_weights_free(settings->thresholds, settings->threshold_count);
     nb_smoothing_deinit(&settings->smoothing_by);
     attributes_free(settings->attributes, settings->attribute_count);
     free(settings->parent);
@@ -387,6 +397,8 @@ void nb_settings_deinit(struct nb_settings *settings)
         nb_calibration_free(&settings->fitted);
     settings->weights = NULL;
     settings->weight_count = 0;
+    settings->thresholds = NULL;
+    settings->threshold_count = 0;
     settings->attributes = NULL;
     settings->attribute_count = 0;
     settings->parent = settings->mail_server = NULL;
@@ -439,8 +451,10 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     if ((from->parent != NULL && parent == NULL) || (from->mail_server != NULL && server == NULL) ||
         nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0 ||
         nb_calibration_copy(&copied.fitted, from->fitted) != 0 ||
+        nb_label_weights_copy(from->thresholds, from->threshold_count, &copied.thresholds) != 0 ||
         copy_attributes(&copied, from) != 0) {
         nb_calibration_free(&copied.fitted);
+        nb_label_weights_free(copied.thresholds, from->threshold_count);
         attributes_free(copied.attributes, copied.attribute_count);
         nb_smoothing_deinit(&smoothing);
         nb_label_weights_free(weights, from->weight_count);
@@ -455,6 +469,15 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     to->mail_server = server;
     to->attributes = copied.attributes;
     to->fitted = copied.fitted;
+    to->thresholds = copied.thresholds;
+    return 0;
+}
+
+double nb_settings_threshold(const struct nb_settings *settings, const char *label)
+{
+    for (size_t i = 0; i < settings->threshold_count; i++)
+        if (strcmp(settings->thresholds[i].label, label) == 0)
+            return settings->thresholds[i].weight;
     return 0;
 }
 

@@ -53,6 +53,9 @@ struct nb_settings {
     int decision;            /* enum nb_decision */
     double unsure_band;      /* half width, in units of probability */
     double min_known;        /* least `known` (core/model/known.h) for a decision other than none */
+    /* Owned; sorted by label: the least probability with which a label that wins is decided. */
+    struct nb_prior_weight *thresholds;
+    size_t threshold_count;
     uint64_t ready_documents;            /* documents per label for a verdict to be `ready` */
     double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/stack.h */
     double robust_smoothing, robust_power;
@@ -98,6 +101,7 @@ enum nb_setting_type {
     NB_SETTING_MODEL,      /* char *, owned: the name of a model; NULL: none */
     NB_SETTING_HOST,       /* char *, owned: the name of a host; NULL: none */
     NB_SETTING_ATTRIBUTES, /* attributes, attribute_count; `names` lists the kinds */
+    NB_SETTING_THRESHOLDS, /* thresholds, threshold_count */
     NB_SETTING_FIELDS      /* the bits of a mask; `names[i]` names bit i (NULL: not settable) */
 };
 
@@ -127,6 +131,8 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
  */
 double nb_settings_label_weight(const struct nb_settings *settings, const char *label,
                                 double documents);
+/* The threshold of a label; 0: it has none. */
+double nb_settings_threshold(const struct nb_settings *settings, const char *label);
 /* The parameter a_v of a label. Only with NB_PRIOR_DIRICHLET. */
 double nb_settings_label_parameter(const struct nb_settings *settings, const char *label);
 

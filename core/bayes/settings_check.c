@@ -223,6 +223,10 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
         return check_host(s, nb_setting_get_name(settings, s), error);
     case NB_SETTING_PRIOR:
         return check_prior(s, settings, error);
+    case NB_SETTING_THRESHOLDS:
+        return settings->threshold_count == 0
+                   ? 0
+                   : check_labels(s, settings->thresholds, settings->threshold_count, error);
     case NB_SETTING_SMOOTHING:
         return check_smoothing(s, settings, error);
     case NB_SETTING_ATTRIBUTES:

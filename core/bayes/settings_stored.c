@@ -56,6 +56,9 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
         if (settings->prior == NB_PRIOR_DIRICHLET)
             nb_pack_double(w, settings->prior_default);
         break;
+    case NB_SETTING_THRESHOLDS:
+        nb_label_weights_write(w, settings->thresholds, settings->threshold_count);
+        break;
     case NB_SETTING_MODEL:
     case NB_SETTING_HOST:
         write_name(w, nb_setting_get_name(settings, s));
@@ -96,11 +99,13 @@ static void write_setting(struct writing *to, const struct nb_setting *s,
     write_entry(to, s->name);
 }
 
-/* Whether a setting has an entry: a missing name and an empty list of attributes have none. */
+/* Whether a setting has an entry: a missing name and an empty list have none. */
 static bool has_entry(const struct nb_setting *s, const struct nb_settings *settings)
 {
     if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST)
         return nb_setting_get_name(settings, s) != NULL;
+    if (s->type == NB_SETTING_THRESHOLDS)
+        return settings->threshold_count > 0;
     return s->type != NB_SETTING_ATTRIBUTES || settings->attribute_count > 0;
 }
 
@@ -221,6 +226,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
         memcpy(to, &value, sizeof value);
     } else if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST) {
         return read_name(r, to);
+    } else if (s->type == NB_SETTING_THRESHOLDS) {
+        return nb_label_weights_read(r, &settings->thresholds, &settings->threshold_count);
     } else if (s->type == NB_SETTING_ATTRIBUTES) {
         return read_attributes(r, s, settings);
     } else if (s->type == NB_SETTING_FIELDS) {

@@ -84,6 +84,8 @@ struct nb_verdict {
      * model has too few documents to say. */
     double of_labels;
     double min_known; /* the model's setting: below it the decision is "none"; 0: never */
+    /* Of the label that wins, by the model's setting; 0: it has none, negative: no label has. */
+    double threshold;
     bool truncated;
     double unsure_band;               /* the model's setting */
     bool keeps_history;               /* the model has the setting `history` ... */

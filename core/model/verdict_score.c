@@ -64,6 +64,15 @@ void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], siz
         need(verdict, labels[i - 1], documents_of(verdict, labels[i - 1]));
 }
 
+/* Sets the threshold of the label that wins. */
+static void tell_threshold(struct nb_verdict *verdict)
+{
+    const struct nb_settings *settings = &verdict->private_->chain.published[0]->settings;
+    verdict->threshold = settings->threshold_count == 0
+                             ? -1
+                             : nb_settings_threshold(settings, verdict->labels[verdict->best]);
+}
+
 int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)
 {
     struct nb_levels *levels = &verdict->private_->levels;
@@ -80,6 +89,7 @@ int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)
     verdict->size = levels->size;
     verdict->best = levels->best;
     verdict_fill_ready(verdict);
+    tell_threshold(verdict);
     return 0;
 }
 
@@ -420,6 +430,8 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     verdict->ready_documents = settings->ready_documents;
     if (rc == 0)
         verdict_fill_ready(verdict);
+    if (rc == 0)
+        tell_threshold(verdict);
     verdict->unsure_band = settings->unsure_band;
     verdict->min_known = settings->min_known;
     verdict->keeps_history = settings->history > 0;

@@ -278,7 +278,23 @@ static bool is_silent(const struct nb_verdict *verdict, struct nb_decision_made 
 
 bool nb_decision_is_wanted(const struct nb_decision_rule *rule, const struct nb_verdict *verdict)
 {
-    return rule->is_asked || rule->has_min_known || verdict->min_known > 0;
+    return rule->is_asked || rule->has_min_known || verdict->min_known > 0 ||
+           verdict->threshold >= 0;
+}
+
+/* The rule of the model's setting for the label that wins, if the request gives no threshold. */
+static struct nb_decision_rule rule_of_model(const struct nb_decision_rule *asked,
+                                             const struct nb_verdict *verdict)
+{
+    struct nb_decision_rule rule = *asked;
+    if (rule.is_asked || verdict->threshold < 0)
+        return rule;
+    rule.is_asked = rule.is_of_winner = true;
+    rule.threshold = verdict->threshold;
+    snprintf(rule.source, sizeof rule.source, "%s",
+             verdict->threshold > 0 ? "the model's setting thresholds"
+                                    : "as the model's setting thresholds has none for this label");
+    return rule;
 }
 
 /* Compares `known` with the least one that the request or the model's setting gives. Returns
@@ -304,9 +320,10 @@ static bool decide_known(const struct nb_decision_rule *rule, const struct nb_ve
     return true;
 }
 
-int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+int nb_decision_make(const struct nb_decision_rule *asked, const struct nb_verdict *verdict,
                      struct nb_decision_made *made, struct nb_error *error)
 {
+    const struct nb_decision_rule of_model = rule_of_model(asked, verdict), *rule = &of_model;
     size_t chosen = verdict->best;
     bool needs_positive = rule->is_asked && !rule->is_of_winner;
     int rc = needs_positive ? find_positive(rule, verdict, &chosen, error) : 0;
@@ -319,6 +336,7 @@ int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdic
     else
         candidate.otherwise =
             verdict->labels[nb_decide_other(verdict->probabilities, verdict->size, chosen)];
-    decide(rule, &candidate, verdict->unsure_band, made);
+    /* Below the band a threshold of 0 would be missed by a label that has none. */
+    decide(rule, &candidate, rule->threshold > 0 ? verdict->unsure_band : 0, made);
     return 0;
 }

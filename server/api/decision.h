@@ -11,7 +11,8 @@
  * of the document is known, only the prior supports the verdict, and the decision is "unsure". With
  * `min_known`, or the model's setting of that name, a document whose probability to be of any of
  * the labels is below it is "none"; without a threshold beside it any other document has the
- * winning label.
+ * winning label. Without a parameter of the request the model's setting `thresholds` holds: a label
+ * that wins with less than its threshold is "unsure".
  */
 #ifndef NB_SERVER_API_DECISION_H
 #define NB_SERVER_API_DECISION_H
@@ -44,7 +45,8 @@ struct nb_decision_rule {
 int nb_decision_read(const struct nb_request *request, struct nb_decision_rule *rule,
                      struct nb_error *error);
 
-/* Whether the request, or the model's setting min_known, wants a decision about the verdict. */
+/* Whether the request, or the model's setting min_known or thresholds, wants a decision about the
+ * verdict. */
 bool nb_decision_is_wanted(const struct nb_decision_rule *rule, const struct nb_verdict *verdict);
 
 /* A decision, as the reply shows it. */
@@ -56,7 +58,7 @@ struct nb_decision_made {
 /* Applies the rule to a verdict. NB_NOT_FOUND: no document has the positive label. NB_CONFLICT: the
  * model has more than two labels, none of them "spam", and the request did not say which label its
  * rate or costs concern. */
-int nb_decision_make(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
+int nb_decision_make(const struct nb_decision_rule *asked, const struct nb_verdict *verdict,
                      struct nb_decision_made *made, struct nb_error *error);
 
 #endif

@@ -181,6 +181,7 @@ static int reply_put(struct nb_request *request, struct nb_error *error)
     const struct nb_smoothing *by = &s->smoothing_by;
     if (info.label_count > 0) {
         add_labels(&u, "prior", s->weights, s->weight_count);
+        add_labels(&u, "thresholds", s->thresholds, s->threshold_count);
         add_labels(&u, "smoothing", by->labels, by->label_count);
         for (size_t f = 0; f < by->field_count; f++)
             for (size_t v = 0; by->fields[f].labels != NULL && v < by->fields[f].count; v++)

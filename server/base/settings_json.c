@@ -215,6 +215,11 @@ static int take_prior(const struct reading *r, const json_t *value)
     return take_labels(r, value, &settings->weights, &settings->weight_count);
 }
 
+static int take_thresholds(const struct reading *r, const json_t *value)
+{
+    return take_labels(r, value, &r->settings->thresholds, &r->settings->threshold_count);
+}
+
 /* ---- smoothing ------------------------------------------------------------------------------- */
 
 static int by_field(const void *a, const void *b)
@@ -540,6 +545,9 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
         else
             nb_emit_text(e, setting->names[settings->prior]);
         break;
+    case NB_SETTING_THRESHOLDS:
+        emit_weights(e, settings->thresholds, settings->threshold_count);
+        break;
     case NB_SETTING_SMOOTHING:
         emit_smoothing(e, settings);
         break;
@@ -591,6 +599,7 @@ static const struct {
     [NB_SETTING_BOOL] = {NB_TYPE_BOOLEAN, take_bool},
     [NB_SETTING_PRIOR] = {NB_TYPE_STRING | NB_TYPE_OBJECT, take_prior},
     [NB_SETTING_SMOOTHING] = {NB_TYPE_NUMBER | NB_TYPE_OBJECT, take_smoothing},
+    [NB_SETTING_THRESHOLDS] = {NB_TYPE_OBJECT, take_thresholds},
     [NB_SETTING_WEIGHT] = {NB_TYPE_NUMBER | NB_TYPE_STRING, take_weight_or_auto},
     [NB_SETTING_MODEL] = {NB_TYPE_STRING | NB_TYPE_NULL, take_text},
     [NB_SETTING_HOST] = {NB_TYPE_STRING | NB_TYPE_NULL, take_text},

@@ -58,6 +58,49 @@ def test_known_and_none(api):
     refused(client.post(M + "/classify?min_known=1.1", {"text": "x"}), 400, "min_known")
 
 
+def test_setting_thresholds(api):
+    """The least probability of a label, said once for all requests: below it the decision is unsure."""
+    M, text = "/v1/models/" + api.name(), DESK["parcel"][0]
+    filled(api, M)
+    best = asked(api, M, text)
+    equal(api.get(M).ok().json["settings"]["thresholds"], {})
+    holds("decision" not in best, best)
+    label, p = best["label"], best["probability"]
+    for threshold, decision in ((p - 1e-6, label), (p + 1e-6, "unsure")):
+        reply = api.put(M, {"preset": "text", "thresholds": {label: threshold}}).ok().json
+        equal(reply["settings"]["thresholds"], {label: threshold})
+        holds("warnings" not in reply, reply)
+        said = asked(api, M, text)
+        equal((said["decision"], said["label"], said["probability"]), (decision, label, p))
+        holds("the model's setting thresholds" in said["decision_reason"], said)
+    # What the request says goes before; a label without a threshold is decided whenever it wins.
+    equal(asked(api, M, text, "?threshold=0.01")["decision"], label)
+    equal(asked(api, M, text, "?min_known=1")["decision"], "none")
+    api.put(M, {"preset": "text", "thresholds": {"another": 1}, "unsure_band": 0.4}).ok()
+    said = asked(api, M, text)
+    equal(said["decision"], label)
+    holds("thresholds has none" in said["decision_reason"], said)
+    holds("'another'" in api.put(M, {"preset": "text", "thresholds": {"another": 1}}).ok().json["warnings"][0], "a label that is not there")
+    for wrong, status in (({label: 0}, 422), ({label: 1.01}, 422), ({label: "x"}, 400), (0.9, 400)):
+        refused(api.put(M, {"preset": "text", "thresholds": wrong}), status, "thresholds")
+
+
+def test_thresholds_are_kept(api):
+    """They are a part of the model: in the store, in a dump, and after a kill."""
+    M = "/v1/models/m"
+    daemon, other = api.another(keep=True).start(), api.another().start()
+    wanted = {"preset": "text", "thresholds": {"a": 0.25, "b": 0.75}}
+    daemon.client.put(M, wanted).ok(201)
+    daemon.client.post(M + "/train", {"documents": [{"text": "tea", "label": "a"}, {"text": "milk", "label": "b"}]}).ok()
+    dump = daemon.client.get(M + "/export").ok().body
+    daemon.kill()
+    daemon.start()
+    equal(daemon.client.get(M).ok().json["settings"]["thresholds"], wanted["thresholds"])
+    other.client.put(M + "/import", dump, NDJSON).ok(201)
+    equal(other.client.get(M).ok().json["settings"]["thresholds"], wanted["thresholds"])
+    equal(len(other.client.post(M + "/classify", {"documents": [{"text": "tea"}, {"text": "milk"}]}).ok().json["results"]), 2)
+
+
 def test_setting_min_known(api):
     M = "/v1/models/" + api.name()
     filled(api, M)

@@ -60,7 +60,7 @@ export function summary(verdict) {
   const {total, known} = verdict.tokens;
   return [
     title(verdict),
-    verdict.decision === "none" ? h("p", {class: "notice"}, `Decision: none, for ${verdict.decision_reason.replace(/\d*\.\d{4,}/g, (long) => number(Number(long)))}.`) : null,
+    ["none", "unsure"].includes(verdict.decision) && verdict.evidence !== "none" ? h("p", {class: "notice"}, `Decision: ${verdict.decision}, for ${verdict.decision_reason.replace(/\d*\.\d{4,}/g, (long) => number(Number(long)))}.`) : null,
     verdict.evidence === "none" ? h("p", {class: "notice warn"}, "The model knows nothing of it. The probabilities below are those of any document.") : null,
     verdict.ready ? null : h("p", {class: "notice warn"}, `The model is not ready: ${verdict.missing}.`),
     verdict.calibrated === false ? h("p", {class: "notice"}, "The model's weights are being fitted; the probability is provisional.") : null,

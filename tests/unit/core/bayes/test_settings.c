@@ -85,6 +85,7 @@ START_TEST(the_table_is_complete)
                                         "decision",
                                         "unsure_band",
                                         "min_known",
+                                        "thresholds",
                                         "ready_documents",
                                         "sharp_smoothing",
                                         "sharp_power",

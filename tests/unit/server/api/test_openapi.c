@@ -316,6 +316,9 @@ START_TEST(settings_are_those_of_the_table)
                         json_object_get(json_array_get(json_object_get(schema, "oneOf"), 1),
                                         "additionalProperties"));
             break;
+        case NB_SETTING_THRESHOLDS:
+            check_range(&table[i], json_object_get(schema, "additionalProperties"));
+            break;
         case NB_SETTING_SMOOTHING:
             check_range(&table[i], json_array_get(json_object_get(schema, "oneOf"), 0));
             check_names(
