@@ -56,6 +56,20 @@ export async function the_slider_says_what_a_threshold_costs(api) {
   holds(middle <= points[at].threshold && middle > points[at].threshold - 2e-6, `${middle} is ${points[at].threshold}`);
 }
 
+export async function the_threshold_becomes_a_setting(api) {
+  const {daemon, tab} = await opened(api, trained);
+  const {settings} = await daemon.call("GET", "v1/models/sample");
+  await daemon.call("PUT", "v1/models/sample", {...settings, thresholds: {ham: 0.25}});
+  const points = (await daemon.call("GET", "v1/models/sample/evaluation")).windows.at(-1).roc.filter((point) => point.threshold <= 1);
+  await tab.write("input[type=range]", String(points.length - 1));
+  await tab.press("Use for all decisions");
+  await tab.sees("[role=status]", "a verdict of spam is decided unsure");
+  const now = (await daemon.call("GET", "v1/models/sample")).settings;
+  equal(now.thresholds.ham, 0.25, "that of another label");
+  holds(Math.abs(now.thresholds.spam - Math.max(...points.map((point) => point.threshold))) < 2e-6, JSON.stringify(now.thresholds));
+  equal({...now, thresholds: {}}, {...settings, thresholds: {}}, "the other settings");
+}
+
 export async function the_pointer_reads_a_chart(api) {
   const {daemon, tab} = await opened(api, trained);
   const {progress} = await daemon.call("GET", "v1/models/sample/evaluation");

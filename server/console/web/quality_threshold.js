@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The costs of a threshold: a slider over the points of the ROC, from the lowest threshold to the highest, and the cost of each kind
-// of error. Its result is what to write into the configuration or into a request.
+// of error. Its result is what to write into the configuration or into a request, or becomes the model's setting `thresholds`.
 
-import {field, h, put} from "./dom.js";
+import {may} from "./access.js";
+import {get, json, model as of} from "./api.js";
+import {failure, field, h, put} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 
 // {threshold, falsePositives, falseNegatives} of each point that a probability can reach.
@@ -21,12 +23,23 @@ function filterLines(name, positive, threshold) {
   return ["[filter]", ...name === "mail" ? [] : [`model = ${name}`], ...positive === "spam" ? [] : [`spam_label = ${positive}`], `add_header = ${digits(threshold)}`].join("\n");
 }
 
+// Makes it the threshold of the label for every decision of the model; those of other labels stay.
+async function save(told, name, positive, threshold) {
+  try {
+    const {settings} = await get(of(name));
+    await json("PUT", of(name), {...settings, thresholds: {...settings.thresholds, [positive]: Number(digits(threshold))}});
+    put(told, h("p", {class: "notice good"}, `Saved: below ${percent(threshold)} a verdict of ${positive} is decided unsure.`));
+  } catch (error) {
+    put(told, failure(error));
+  }
+}
+
 export function thresholds(name, one, positive) {
   const points = costsOf(one, positive);
   if (points.length === 0) return h("p", {class: "notice"}, "This needs documents of the label and of another one.");
   const slider = h("input", {type: "range", min: 0, max: points.length - 1, step: 1});
   const ofPositive = h("input", {type: "number", min: 0, step: "any", value: "10"}), ofNegative = h("input", {type: "number", min: 0, step: "any", value: "1"});
-  const told = h("div", {role: "status"});
+  const told = h("div", {role: "status"}), saved = h("div", {role: "status"});
   const cost = (point) => Number(ofPositive.value) * point.falsePositives + Number(ofNegative.value) * point.falseNegatives;
   const show = () => {
     const point = points[Number(slider.value)];
@@ -46,5 +59,6 @@ export function thresholds(name, one, positive) {
   cheapest();
   return h("div", null, field("Threshold", slider), told,
     h("div", {class: "row"}, field("Cost of a false positive", ofPositive), field("Cost of a false negative", ofNegative),
-      h("button", {type: "button", onclick: cheapest}, "Lowest cost")));
+      h("button", {type: "button", onclick: cheapest}, "Lowest cost"),
+      may("admin") ? h("button", {type: "button", onclick: () => save(saved, name, positive, points[Number(slider.value)].threshold)}, "Use for all decisions") : null), saved);
 }
