@@ -124,8 +124,9 @@ static enum nb_class character_class(uint32_t character)
         return NB_CLASS_JOINER;
     case UTF8PROC_CATEGORY_SO:
         return character >= 0x2E80 && character <= 0x2FDF ? NB_CLASS_PAIR : symbol_class(character);
-    case UTF8PROC_CATEGORY_CN: /* not assigned: versions of Unicode add Han characters */
-        return is_pair_script(character) ? NB_CLASS_PAIR : symbol_class(character);
+    case UTF8PROC_CATEGORY_CN: /* not assigned: versions of Unicode add Han in planes 2 and 3 */
+        return character >= 0x20000 && character <= 0x3FFFF ? NB_CLASS_PAIR
+                                                            : symbol_class(character);
     default: /* punctuation, symbols, private use */
         return symbol_class(character);
     }
