@@ -378,7 +378,7 @@ lint-scripts:
 	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run tests/console/pictures config/image/* debian/* debian/tests/* 2>/dev/null) tests/walks/*.sh
 # Debian's mypy; the cache is not in the tree.
 lint-python:
-	$(Q)mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/python/*.py
+	$(Q)MYPYPATH=clients/python mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/*/*.py
 lint-format:
 	$(Q)clang-format --dry-run -Werror $(ALL_SOURCES) $(HEADERS)
 lint-gcc:
@@ -419,7 +419,7 @@ format:
 # The documents keep their places, so that the links between them lead somewhere; those to other files of the source go.
 DOCUMENTS := $(wildcard README.md SECURITY.md CHANGELOG.md LICENSE config/*.md config/bayesd.conf \
                         config/bayesd.service config/bayesd-milter.service config/bayesd.sysusers config/image/README.md \
-                        clients/README.md clients/python/*.py clients/javascript/*.mjs server/HTTP.md server/MODELS.md \
+                        clients/README.md clients/*/README.md clients/*/*.py clients/javascript/*.mjs server/HTTP.md server/MODELS.md \
                         server/TUTORIAL.md server/NETWORKS.md) \
              $(shell find config/integrations config/monitoring -type f 2>/dev/null)
 MANUALS := server/client/bayesc.1 config/bayesd.conf.5 server/bayesd.8 server/milter/bayesd-milter.8
