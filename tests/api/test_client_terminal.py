@@ -200,5 +200,6 @@ def test_counts_have_plurals_and_thousands(api):
     said = client.run("train", "-m", model, "-l", "spam", "--format", "lines", stdin=lines).decode()
     holds(said.startswith(f"{model}: 1,500 documents, 1,500 learned"), said)
     holds(client.run("stats", model).startswith(f"{model}: 1,501 documents, ".encode()), "stats")
+    equal(client.run("suspects", model), f"{model}: no label looks wrong, of 0 documents\n".encode())
     said = client.run("untrain", "-m", model, "--format", "lines", stdin=lines).decode()
     holds(said == f"{model}: 1,500 documents, 1,500 forgotten, 0 not known\nthe model now has: 1 spam\n", said)

@@ -10,6 +10,10 @@
 static void print_suspects(const struct nb_asked *asked, json_t *reply)
 {
     const json_t *sources = json_object_get(reply, "sources");
+    if (json_array_size(json_object_get(reply, "suspects")) == 0) {
+        nb_exchange_text("{model}: no label looks wrong, of {looked_at document}\n", asked, reply);
+        return;
+    }
     nb_table_print_rows("id|label|suggested:t|>probability:.4f|source:t|time:t",
                         json_object_get(reply, "suspects"), stdout);
     nb_exchange_text("\n{model}: of {looked_at document} another label wins for {#suspected}, for "
