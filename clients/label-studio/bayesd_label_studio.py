@@ -268,7 +268,7 @@ class Backend:
             for annotation in annotations:
                 choice, source = choice_of(annotation, layout), source_of(annotation)
                 if choice is None:
-                    done["forgotten"] += self._forget(daemon, source)
+                    done["forgotten"] += self._forget(daemon, source) if asked["action"] == "ANNOTATION_UPDATED" else 0
                     continue
                 task = by_id.get(id_of(annotation, "task", "the annotation"))
                 if task is None:

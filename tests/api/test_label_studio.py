@@ -229,6 +229,7 @@ def test_tokens_and_a_daemon_that_is_away(api):
         adapter.refused(401, "/webhook", good, "bayesd")
     with Adapter(daemon.url, "--token-file", file) as adapter:
         equal(adapter.ok("/webhook", good)["learned"], 1)
+        equal(adapter.ok("/webhook", event("ANNOTATION_CREATED", 2, "tea", 12)), {"learned": 0, "forgotten": 0})
         adapter.refused(403, "/webhook", deleted(11), "bayesd", "admin")
         daemon.stop()
         adapter.refused(503, "/webhook", good, "bayesd does not answer")
