@@ -388,6 +388,11 @@ bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uin
     return is_in_bounds && not_taught >= large_pass_share * (double)documents;
 }
 
+unsigned nb_order_pass_times(const struct nb_weights *order)
+{
+    return nb_weights_at(order, DRAWS) >= asked_from ? 2 : 1;
+}
+
 int nb_order_begin_pass(struct nb_weights *order)
 {
     int rc = make_room(order, 0);

@@ -333,30 +333,34 @@ static int end(struct nb_live *live)
     return rc;
 }
 
-static void shuffle(struct nb_pass *pass, struct nb_random random)
+static void shuffle(uint64_t *numbers, size_t size, struct nb_random *random)
 {
-    for (uint32_t i = pass->size; i > 1; i--) {
-        uint32_t other = (uint32_t)nb_random_below(&random, i);
-        uint64_t number = pass->numbers[i - 1];
-        pass->numbers[i - 1] = pass->numbers[other];
-        pass->numbers[other] = number;
+    for (size_t i = size; i > 1; i--) {
+        size_t other = (size_t)nb_random_below(random, i);
+        uint64_t number = numbers[i - 1];
+        numbers[i - 1] = numbers[other];
+        numbers[other] = number;
     }
 }
 
 /* Begins the pass of a new twin, after the new weights of the stack. It learns from each current
- * document once, in random order. */
+ * document, in random order, and then again in another one if the pass is to be made twice. */
 static int begin_pass(struct nb_live *live)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     struct nb_random random = nb_order_random(order, NB_DRAW_PASS);
-    uint32_t size = (uint32_t)count_teaching(live);
-    struct nb_pass *pass = malloc(sizeof *pass + size * sizeof *pass->numbers);
+    size_t size = count_teaching(live), times = nb_order_pass_times(order);
+    struct nb_pass *pass = malloc(sizeof *pass + times * size * sizeof *pass->numbers);
+    assert(times * size <= UINT32_MAX);
     if (pass == NULL)
         return NB_NO_MEMORY;
-    pass->size = size;
+    pass->size = (uint32_t)(times * size);
     pass->next = 0;
     nb_current_entries_sample(live->current, &random, size, pass->numbers);
-    shuffle(pass, random);
+    for (size_t time = 0; time < times; time++) {
+        memmove(pass->numbers + time * size, pass->numbers, size * sizeof *pass->numbers);
+        shuffle(pass->numbers + time * size, size, &random);
+    }
     live->pass = pass;
     return nb_order_begin_pass(order);
 }
