@@ -343,7 +343,8 @@ static int class_of(const struct nb_request *request, char name[NB_FILTER_LABEL]
     struct nb_string given = nb_request_field(request, "Class");
     struct nb_buffer room = {0};
     if (request->route->verb != NB_RSPAMD_LEARN_CLASS) {
-        strcpy(name, request->route->verb == NB_RSPAMD_LEARN_SPAM ? "spam" : "ham");
+        snprintf(name, NB_FILTER_LABEL, "%s",
+                 request->route->verb == NB_RSPAMD_LEARN_SPAM ? "spam" : "ham");
         return 0;
     }
     if (given.bytes == NULL)
