@@ -233,6 +233,7 @@ def test_a_child(api):
         equal(alone, [spam(api, parent.path, probe) for probe in probes], "a child without documents")
         for n, label in enumerate(("ham", "spam") * 6):
             api.post(child.path + "/train", {"id": f"own {n}", "text": text_of(rnd, label), "label": label}).ok()
+        wait_for(lambda: b"\nbayesd_refits_waiting 0\n" in api.get("/metrics").ok().body, "refits end", 30)
 
         def ask(documents):
             return api.post(child.path + "/classify", {"documents": documents}).ok().json["results"]
