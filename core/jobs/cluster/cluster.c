@@ -454,8 +454,8 @@ static int choose_words(struct run *c, struct nb_error *error)
     if (rc != 0)
         return rc;
     if (g->count == 0 && most < least)
-        return nb_error_set(error, NB_CONFLICT, "of %zu document%s no clusters can be made", all,
-                            all == 1 ? "" : "s");
+        return nb_error_set(error, NB_CONFLICT, "%zu document%s too few for clusters", all,
+                            all == 1 ? " is" : "s are");
     if (g->count == 0 || g->count < clusters)
         return nb_error_set(error, NB_CONFLICT,
                             "%zu documents have words that %u to %u of them have, or values: too "

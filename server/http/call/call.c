@@ -368,7 +368,7 @@ static int unreachable(const struct nb_call *call, CURLcode result, struct nb_er
         return nb_error_set(error, NB_CALL_BAD_URL, "'%.80s' is no URL of a daemon",
                             call->target->url);
     if (result == CURLE_COULDNT_CONNECT) /* of a Unix socket libcurl names a port */
-        reason = "nobody answers: is bayesd running?";
+        reason = "cannot connect: is bayesd running?";
     return nb_error_set(error, NB_CALL_UNREACHABLE, "%.80s: %s", call->target->url, reason);
 }
 
