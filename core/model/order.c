@@ -390,7 +390,8 @@ bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uin
 
 unsigned nb_order_pass_times(const struct nb_weights *order)
 {
-    return nb_weights_at(order, DRAWS) >= asked_from ? 2 : 1;
+    bool is_asked = nb_weights_at(order, DRAWS) >= asked_from;
+    return is_asked || nb_weights_at(order, REVISED_BEFORE) > 0 ? 2 : 1;
 }
 
 int nb_order_begin_pass(struct nb_weights *order)

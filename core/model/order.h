@@ -159,8 +159,9 @@ bool nb_order_is_stale(const struct nb_weights *order, uint64_t documents);
  * most 600,000, if that sum is a fifth of the documents. Without a pass the twin learns from the
  * drawn documents alone, and least from the newest ones. */
 bool nb_order_wants_pass(const struct nb_weights *order, uint64_t documents, uint32_t labels);
-/* How often the twin learns from each document in the pass: twice after a requested refit, where
- * nothing of the old twin may stay; else once. */
+/* How often the twin learns from each document in the pass: twice if the refit was requested, or if
+ * documents were relabelled, replaced or forgotten before it, since nothing of the old twin may
+ * stay then; else once. */
 unsigned nb_order_pass_times(const struct nb_weights *order);
 /* Notes that a pass begins. If it is lost, the next refit has one. */
 int nb_order_begin_pass(struct nb_weights *order);

@@ -376,7 +376,7 @@ static void count_untaught(struct nb_weights *order, uint32_t documents)
         ck_assert_int_eq(nb_order_count(order, 0, 0, 600), 0);
 }
 
-START_TEST(a_requested_refit_teaches_the_twin_twice)
+START_TEST(a_refit_that_must_leave_nothing_teaches_the_twin_twice)
 {
     static const enum nb_order_refit all[] = {NB_REFIT_OF_GROWTH, NB_REFIT_OF_SKEW, NB_REFIT_STALE,
                                               NB_REFIT_ASKED};
@@ -384,6 +384,10 @@ START_TEST(a_requested_refit_teaches_the_twin_twice)
         struct nb_weights order = {0};
         ck_assert_int_eq(nb_order_begin_refit(&order, all[i], 100), 0);
         ck_assert_uint_eq(nb_order_pass_times(&order), all[i] == NB_REFIT_ASKED ? 2 : 1);
+        ck_assert_int_eq(nb_order_end_refit(&order, 77), 0);
+        ck_assert_int_eq(nb_order_note(&order, 0, 50, 1, true), 0);
+        ck_assert_int_eq(nb_order_begin_refit(&order, all[i], 100), 0);
+        ck_assert_uint_eq(nb_order_pass_times(&order), 2);
         nb_weights_deinit(&order);
     }
 }
@@ -464,7 +468,7 @@ int main(void)
     tcase_add_test(rule, the_first_two_of_a_label_teach_nothing);
     tcase_add_test(rule, any_label_has_a_place);
     tcase_add_test(rule, the_twin_learns_anew_in_time);
-    tcase_add_test(rule, a_requested_refit_teaches_the_twin_twice);
+    tcase_add_test(rule, a_refit_that_must_leave_nothing_teaches_the_twin_twice);
     tcase_add_test(rule, the_twin_of_a_large_model_learns_anew_in_time);
     tcase_add_test(rule, what_is_revised_meanwhile_is_told);
     tcase_add_test(rule, the_twin_learns_anew_where_it_must);
