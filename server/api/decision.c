@@ -336,7 +336,8 @@ int nb_decision_make(const struct nb_decision_rule *asked, const struct nb_verdi
     else
         candidate.otherwise =
             verdict->labels[nb_decide_other(verdict->probabilities, verdict->size, chosen)];
-    /* Below the band a threshold of 0 would be missed by a label that has none. */
-    decide(rule, &candidate, rule->threshold > 0 ? verdict->unsure_band : 0, made);
+    /* A label without a threshold in the model's setting is decided whenever it wins. */
+    bool has_threshold = asked->is_asked || verdict->threshold > 0;
+    decide(rule, &candidate, has_threshold ? verdict->unsure_band : 0, made);
     return 0;
 }
