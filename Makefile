@@ -17,7 +17,7 @@ V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory
 
-PACKAGES := libmicrohttpd gnutls libpq libsystemd jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
+PACKAGES := libmicrohttpd gnutls libpq jansson libutf8proc lmdb libxxhash libsodium zlib libzstd gmime-3.0 \
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
@@ -72,7 +72,7 @@ INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(P
 LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
 # The client and the milter speak HTTP to others: the daemon never links libcurl.
 CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
-MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter libsystemd 2>/dev/null) -lm
+MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)

@@ -18,6 +18,7 @@
 #include "server/base/listen.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/base/systemd.h"
 #include "server/base/version.h"
 #include "server/configure.h"
 #include "server/http/access.h"

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/base/log.h"
 
-#define SD_JOURNAL_SUPPRESS_LOCATION /* the location would always be a line of this file */
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <systemd/sd-daemon.h>
-#include <systemd/sd-journal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "server/base/systemd.h"
 
 struct nb_log_field nb_log_text(const char *name, struct nb_string text)
 {
@@ -89,44 +86,24 @@ int nb_log_write_text(struct nb_buffer *out, const char *what, const struct nb_l
 
 /* ---- the journal ----------------------------------------------------------------------------- */
 
-/* libsystemd writes to the journal in its own protocol, in which a value may have any bytes. */
-enum { FIELDS_MOST = 16, OWN_FIELDS = 4 };
-
-/* The fields of the entry, one after the other, and the end of each. */
-struct entry {
-    struct nb_buffer bytes;
-    size_t ends[FIELDS_MOST + OWN_FIELDS];
-    size_t count;
-    int code; /* the code of the first failure */
-};
-
-static void end_field(struct entry *e, int rc)
+static int add_text(struct nb_buffer *entry, const char *name, const char *value)
 {
-    if (e->code == 0)
-        e->code = rc;
-    e->ends[e->count++] = e->bytes.length;
+    return nb_journal_field(entry, name, (struct nb_string){value, strlen(value)});
 }
 
-static void add_own(struct entry *e, const char *name, const char *value)
+/* Adds a field as BAYESD_NAME; a number with all its digits. */
+static int add_field(struct nb_buffer *entry, const struct nb_log_field *field)
 {
-    end_field(e, nb_buffer_printf(&e->bytes, "%s=%s", name, value));
-}
-
-static void add_field(struct entry *e, const struct nb_log_field *field)
-{
-    int rc = nb_buffer_puts(&e->bytes, "BAYESD_");
-    for (const char *c = field->name; *c != '\0' && rc == 0; c++)
-        rc = nb_buffer_append(&e->bytes, &(char){nb_ascii_upper(*c)}, 1);
-    if (rc == 0 && field->kind == NB_LOG_TEXT) {
-        rc = nb_buffer_puts(&e->bytes, "=");
-        if (rc == 0)
-            rc = nb_buffer_append(&e->bytes, field->text.bytes, field->text.length);
-    } else if (rc == 0) {
-        rc = field->kind == NB_LOG_NUMBER
-                 ? nb_buffer_printf(&e->bytes, "=%.17g", field->number)
-                 : nb_buffer_printf(&e->bytes, "=%llu", (unsigned long long)field->count);
-    }
-    end_field(e, rc);
+    char name[64] = "BAYESD_", number[40];
+    for (size_t i = strlen(name), k = 0; field->name[k] != '\0' && i < sizeof name - 1; i++, k++)
+        name[i] = nb_ascii_upper(field->name[k]);
+    if (field->kind == NB_LOG_TEXT)
+        return nb_journal_field(entry, name, field->text);
+    if (field->kind == NB_LOG_NUMBER)
+        (void)snprintf(number, sizeof number, "%.17g", field->number);
+    else
+        (void)snprintf(number, sizeof number, "%llu", (unsigned long long)field->count);
+    return add_text(entry, name, number);
 }
 
 /* Sends an event: `message`, the priority of syslog(3), the program's name, and each field as
@@ -134,18 +111,20 @@ static void add_field(struct entry *e, const struct nb_log_field *field)
 static int send_to_journal(int priority, const char *program, const char *message, const char *what,
                            const struct nb_log_field *fields, size_t count)
 {
-    struct entry e = {.count = 0};
-    struct iovec parts[FIELDS_MOST + OWN_FIELDS];
-    add_own(&e, "MESSAGE", message);
-    end_field(&e, nb_buffer_printf(&e.bytes, "PRIORITY=%d", priority));
-    add_own(&e, "SYSLOG_IDENTIFIER", program);
-    add_own(&e, "BAYESD_EVENT", what);
-    for (size_t i = 0; i < count && i < FIELDS_MOST; i++)
-        add_field(&e, &fields[i]);
-    for (size_t i = 0, from = 0; i < e.count && e.code == 0; from = e.ends[i++])
-        parts[i] = (struct iovec){e.bytes.bytes + from, e.ends[i] - from};
-    int rc = e.code == 0 && sd_journal_sendv(parts, (int)e.count) == 0 ? 0 : NB_IO;
-    nb_buffer_deinit(&e.bytes);
+    struct nb_buffer entry = {0};
+    const char digit[] = {(char)('0' + priority), '\0'};
+    int rc = add_text(&entry, "MESSAGE", message);
+    if (rc == 0)
+        rc = add_text(&entry, "PRIORITY", digit);
+    if (rc == 0)
+        rc = add_text(&entry, "SYSLOG_IDENTIFIER", program);
+    if (rc == 0)
+        rc = add_text(&entry, "BAYESD_EVENT", what);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = add_field(&entry, &fields[i]);
+    if (rc == 0)
+        rc = nb_journal_send(&entry);
+    nb_buffer_deinit(&entry);
     return rc;
 }
 
@@ -167,21 +146,10 @@ static const struct {
     [NB_LOG_DEBUG] = {"debug", 7},
 };
 
-/* systemd.exec(5): JOURNAL_STREAM has the device and inode of the stream that the journal reads.
- * They are compared, because standard error may have been redirected since. */
-static bool is_journal(void)
-{
-    const char *stream = getenv("JOURNAL_STREAM");
-    struct stat st;
-    unsigned long long device, inode;
-    return stream != NULL && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
-}
-
 void nb_log_setup(enum nb_log_level level)
 {
     nb_log_set_level(level);
-    log_to_journal = is_journal();
+    log_to_journal = nb_journal_open();
 }
 
 void nb_log_set_level(enum nb_log_level level)
@@ -312,9 +280,4 @@ void nb_log_event(enum nb_log_level level, const char *what, const struct nb_log
     if (rc == 0) /* without memory there is no line */
         write_event(level, text.bytes, what, fields, count);
     nb_buffer_deinit(&text);
-}
-
-void nb_notify(const char *state)
-{
-    (void)sd_notify(0, state); /* failures are ignored (log.h) */
 }

@@ -2,7 +2,7 @@
  *
  * A daemon's log: each line is key=value text or JSON, written to standard error in one piece.
  * Under systemd, events go to the journal with their fields. Any thread. Tokens and texts of
- * documents are never logged. This module also reports the state of the service to systemd.
+ * documents are never logged.
  */
 #ifndef NB_SERVER_BASE_LOG_H
 #define NB_SERVER_BASE_LOG_H
@@ -88,10 +88,5 @@ bool nb_log_bound_take(struct nb_log_bound *bound, uint64_t now, uint64_t *dropp
  * and its test. */
 size_t nb_log_format(char *line, size_t room, enum nb_log_level level, bool journal,
                      const char *text);
-
-/* Reports a state of the service such as "READY=1" to systemd, on the socket in NOTIFY_SOCKET
- * (sd_notify(3)); without that variable it does nothing. Main thread. A service manager that does
- * not listen is not an error. */
-void nb_notify(const char *state);
 
 #endif

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
+#include "server/base/systemd.h"
 #include "server/base/version.h"
 #include "server/milter/callbacks.h"
 #include "server/milter/milter_settings.h"

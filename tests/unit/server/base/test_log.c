@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/base/log.h"
+#include "server/base/systemd.h"
 #include "server/base/time.h"
 
 static struct nb_string str(const char *text)
@@ -138,6 +139,21 @@ START_TEST(an_event_is_one_line)
 END_TEST
 
 /* Of 250 lines in ten seconds 100 pass, and the first line after them is told of the others. */
+/* systemd's JOURNAL_NATIVE_PROTOCOL: a value with a line feed is framed by its length. */
+START_TEST(a_field_of_the_journal_keeps_its_bytes)
+{
+    static const char expected[] = "MESSAGE=a b=c\nBAYESD_ID=\nBAYESD_USER\n"
+                                   "\x09\0\0\0\0\0\0\0x\nMESSAGE\n";
+    struct nb_buffer entry = {0};
+    ck_assert_int_eq(nb_journal_field(&entry, "MESSAGE", str("a b=c")), 0);
+    ck_assert_int_eq(nb_journal_field(&entry, "BAYESD_ID", (struct nb_string){NULL, 0}), 0);
+    ck_assert_int_eq(nb_journal_field(&entry, "BAYESD_USER", str("x\nMESSAGE")), 0);
+    ck_assert_uint_eq(entry.length, sizeof expected - 1);
+    ck_assert_mem_eq(entry.bytes, expected, entry.length);
+    nb_buffer_deinit(&entry);
+}
+END_TEST
+
 START_TEST(lines_of_one_kind_are_bounded)
 {
     struct nb_log_bound bound = {0};
@@ -169,6 +185,7 @@ int main(void)
     tcase_add_test(tcase, a_long_value_is_cut_between_characters);
     tcase_add_test(tcase, an_event_is_one_line);
     tcase_add_test(tcase, lines_of_one_kind_are_bounded);
+    tcase_add_test(tcase, a_field_of_the_journal_keeps_its_bytes);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
