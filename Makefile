@@ -69,8 +69,7 @@ LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOU
 
 # The libraries' own headers are system headers: their warnings are not ours.
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
-LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm
-# The client and the milter speak HTTP to others: the daemon never links libcurl.
+LIBS := $(shell pkg-config --libs $(PACKAGES) libcurl 2>/dev/null) -lm
 CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
 MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
@@ -81,12 +80,10 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -pthread $(LINK_FLAGS) $(
 # ---- sources -------------------------------------------------------------------------------------
 
 # A new folder needs no line here, but one in scripts/check-layers. The programs beside the daemon
-# (server/client, server/milter) and the call over HTTP that they share (server/http/call) are not in
-# the daemon's library.
+# (server/client, server/milter) are not in the daemon's library.
 CLIENT_SOURCES := $(wildcard server/client/*.c server/client/*/*.c)
 MILTER_SOURCES := $(wildcard server/milter/*.c)
-CALL_SOURCES := $(wildcard server/http/call/*.c)
-LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES) $(CALL_SOURCES), \
+LIBRARY_SOURCES := $(filter-out server/main.c $(CLIENT_SOURCES) $(MILTER_SOURCES), \
                      $(wildcard core/*.c core/*/*.c core/*/*/*.c tokenizer/*.c tokenizer/*/*.c config/*.c \
                                 server/*.c server/*/*.c server/*/*/*.c))
 # One program for each test_*.c, in any folder; what else lies there is linked with all of them.
@@ -98,7 +95,7 @@ BENCH_SHARED := $(wildcard tests/bench/*/*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SOURCES := $(wildcard tests/golden/*.c)
 PROGRAM_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) \
-                   $(sort $(CLIENT_SOURCES) $(CALL_SOURCES) $(MILTER_SOURCES))
+                   $(sort $(CLIENT_SOURCES) $(MILTER_SOURCES))
 ALL_SOURCES := $(PROGRAM_SOURCES) $(UNIT_FILES) $(BENCH_SOURCES) $(BENCH_SHARED) $(FUZZ_SOURCES) tests/fuzz/main.c \
                $(GOLDEN_SOURCES)
 HEADERS := $(wildcard */*.h */*/*.h */*/*/*.h */*/*/*/*.h)
@@ -113,9 +110,8 @@ FUZZERS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
 GOLDEN := $(GOLDEN_SOURCES:%.c=$(BUILD)/%)
 OBJECTS := $(ALL_SOURCES:%.c=$(BUILD)/%.o)
 CLIENT_TESTS := $(filter $(BUILD)/tests/unit/server/client/%,$(UNIT_TESTS))
-CALL_TESTS := $(filter $(BUILD)/tests/unit/server/http/call/%,$(UNIT_TESTS))
 MILTER_TESTS := $(filter $(BUILD)/tests/unit/server/milter/%,$(UNIT_TESTS))
-LIBRARY_TESTS := $(filter-out $(CLIENT_TESTS) $(CALL_TESTS) $(MILTER_TESTS),$(UNIT_TESTS))
+LIBRARY_TESTS := $(filter-out $(CLIENT_TESTS) $(MILTER_TESTS),$(UNIT_TESTS))
 PROGRAMS := bayesd bayesc bayesd-milter
 
 # ---- build ---------------------------------------------------------------------------------------
@@ -152,9 +148,9 @@ $(BUILD)/bayesd: $(BUILD)/server/main.o $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS) -o $@
 
-$(CLIENT): $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out %/main.c,$(CLIENT_SOURCES)) $(CALL_SOURCES)))
+$(CLIENT): $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out %/main.c,$(CLIENT_SOURCES))))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(MILTER): $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(MILTER_SOURCES)) $(CALL_SOURCES))
+$(MILTER): $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/main.c,$(MILTER_SOURCES)))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Of the archives the linker takes the files that the program uses.
@@ -170,8 +166,8 @@ $(BUILD)/bayesd-milter: $(BUILD)/server/milter/main.o $(MILTER) $(LIBRARY)
 $(PROGRAMS:%=build/%): build/%: build/release/%
 	$(Q)cp $< $@.new && mv $@.new $@
 
-$(CLIENT_TESTS) $(CALL_TESTS): TESTED = $(CLIENT_LIBS)
-$(CLIENT_TESTS) $(CALL_TESTS): $(CLIENT)
+$(CLIENT_TESTS): TESTED = $(CLIENT_LIBS)
+$(CLIENT_TESTS): $(CLIENT)
 $(MILTER_TESTS): TESTED = $(MILTER_LIBS)
 $(MILTER_TESTS): $(MILTER)
 $(LIBRARY_TESTS): TESTED = $(LIBS)

@@ -360,13 +360,16 @@ static void set_body(struct nb_call *call, const struct nb_call_request *request
 static int unreachable(const struct nb_call *call, CURLcode result, struct nb_error *error)
 {
     const char *reason = call->reason[0] != '\0' ? call->reason : curl_easy_strerror(result);
+    const char *name = call->target->name;
     if (call->is_stopped)
         return nb_error_set(error, NB_CALL_STOPPED, "the request was stopped");
     if (result == CURLE_OUT_OF_MEMORY)
         return nb_error_no_memory(error);
-    if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
+    if (name == NULL && (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL))
         return nb_error_set(error, NB_CALL_BAD_URL, "'%.80s' is no URL of a daemon",
                             call->target->url);
+    if (name != NULL) /* libcurl's words may have the host and the port, but no path */
+        return nb_error_set(error, NB_CALL_UNREACHABLE, "%.80s: %s", name, reason);
     if (result == CURLE_COULDNT_CONNECT) /* of a Unix socket libcurl names a port */
         reason = "cannot connect: is bayesd running?";
     return nb_error_set(error, NB_CALL_UNREACHABLE, "%.80s: %s", call->target->url, reason);
@@ -429,6 +432,9 @@ int nb_call_make(struct nb_call *call, const struct nb_call_request *request,
             return rc;
         if (call->status >= 200 && call->status < 300)
             return 0;
+        if (call->target->name != NULL)
+            return nb_error_set(error, NB_CALL_PROTOCOL, "%.80s answers %ld", call->target->name,
+                                call->status);
         rc = nb_refusal_read(call->status, (struct nb_string){reply->bytes, reply->length},
                              call->target->url, error);
         if (rc != NB_CALL_BUSY || request->give != NULL || !wait_again(call, &waited))

@@ -2,7 +2,7 @@
  *
  * HTTP requests to bayesd, one after the other on a connection that is kept open, and what goes
  * with them: error codes, the access token, a circuit breaker. Shared by bayesc and bayesd-milter;
- * the daemon itself never links it. Only call.c knows libcurl.
+ * the daemon sends its events with it, to other servers. Only call.c knows libcurl.
  *
  * A call belongs to one thread at a time. nb_call_setup runs before the first other thread starts.
  */
@@ -79,6 +79,9 @@ bool nb_breaker_end(struct nb_breaker *breaker, uint64_t start, uint64_t now, bo
 /* The daemon to ask, and the time limits. Read-only while a call uses it. */
 struct nb_call_target {
     const char *url; /* borrowed: http://, https:// or unix:/PATH; a slash at its end is ignored */
+    /* Borrowed: what messages call a server that is not bayesd, in place of its URL, which may have
+     * secrets; NULL: the server is bayesd. */
+    const char *name;
     const char *token_file; /* borrowed, or NULL */
     struct nb_buffer token; /* owned; empty without a token file: nb_access_token_read fills it */
     /* For https://, each borrowed, or NULL: the authorities that the daemon's certificate is
