@@ -508,6 +508,47 @@ static const struct nb_option options[] = {
     {"nodes", "queue_entries", NB_OPTION_COUNT, AT(nodes_queue_entries), 1, 1000000000, NULL,
      "100000", "Changes that may be kept so in each stream.", NB_RESTART},
 
+    {"events", "url", NB_OPTION_SECRET, AT(events_url), 0, 1024, NULL, "",
+     "Where events are posted as JSON, http://... or https://...: somebody should look at "
+     "something. "
+     "Redirects are not followed. Empty: there are no events.",
+     NB_RESTART},
+    {"events", "secret_file", NB_OPTION_STRING, AT(events_secret_file), 0, PATH_BYTES, NULL, "",
+     "File whose first line is the secret that signs the events, and that the receiver checks them "
+     "with: whsec_ and 24 to 64 random bytes in base64, as echo whsec_$(openssl rand -base64 32) "
+     "makes it.",
+     NB_RESTART},
+    {"events", "types", NB_OPTION_STRING, AT(events_types), 0, LIST_BYTES, NULL,
+     "verdict.unsure, model.drift, model.quarantine, model.suspects",
+     "Events that are sent, separated by commas.", NB_RESTART},
+    {"events", "tls_ca", NB_OPTION_STRING, AT(events_tls_ca), 0, PATH_BYTES, NULL, "",
+     "File of authorities, in PEM, that the receiver's certificate is checked with. Empty: the "
+     "authorities of this machine.",
+     NB_RESTART},
+    {"events", "timeout", NB_OPTION_COUNT, AT(events_timeout), 1, 30, NULL, "5",
+     "Seconds after which an attempt has failed. When the daemon stops, events that wait are sent "
+     "for as long at most.",
+     NB_RESTART},
+    {"events", "retries", NB_OPTION_COUNT, AT(events_retries), 0, 100, NULL, "8",
+     "How often an event is sent again that the receiver has not answered with 2xx.", NB_RESTART},
+    {"events", "retry_seconds", NB_OPTION_COUNT, AT(events_retry_seconds), 1, 86400, NULL, "5",
+     "Seconds before an event is sent again; each further pause is twice as long.", NB_RESTART},
+    {"events", "retry_seconds_most", NB_OPTION_COUNT, AT(events_retry_seconds_most), 1, 86400, NULL,
+     "900", "The longest pause, in seconds.", NB_RESTART},
+    {"events", "queue", NB_OPTION_COUNT, AT(events_queue), 1, 100000, NULL, "1000",
+     "Events that wait in memory at most; one more drops the oldest.", NB_RESTART},
+    {"events", "unsure_per_minute", NB_OPTION_COUNT, AT(events_unsure_per_minute), 1, 1000000, NULL,
+     "60", "Events about unsure verdicts in a minute at most; further ones are left out.",
+     NB_RESTART},
+    {"events", "drift", NB_OPTION_NUMBER, AT(events_drift), 0, 1, NULL, "0.25",
+     "Drift of a model (GET /v1/models/{model}) above which there is an event.", NB_RESTART},
+    {"events", "suspects", NB_OPTION_COUNT, AT(events_suspects), 0, 1000000000, NULL, "10",
+     "Labels that are probably wrong (likely of GET /v1/models/{model}/suspects) above which there "
+     "is an event, when somebody has asked for them.",
+     NB_RESTART},
+    {"events", "look_seconds", NB_OPTION_COUNT, AT(events_look_seconds), 1, 86400, NULL, "10",
+     "Seconds between two looks at drift, suspects and quarantines.", NB_RESTART},
+
     {"log", "level", NB_OPTION_ENUM, AT(log_level), 0, 3, log_levels, "info",
      "What is logged to standard error: messages of this level and of the levels before it: error, "
      "warning, info, debug.",

@@ -129,6 +129,20 @@ struct nb_config {
     uint64_t nodes_patience;       /* seconds that a client waits for its change, 15 */
     bool nodes_queue;
     uint64_t nodes_queue_bytes, nodes_queue_entries; /* at most, 64 MiB and 100,000 */
+    /* [events] */
+    char *events_url;                   /* empty: none are sent */
+    char *events_secret_file;           /* path */
+    char *events_types;                 /* separated by commas */
+    char *events_tls_ca;                /* path */
+    uint64_t events_timeout;            /* seconds for one attempt, 5 */
+    uint64_t events_retries;            /* attempts after the first one, 8 */
+    uint64_t events_retry_seconds;      /* before the second attempt, 5 */
+    uint64_t events_retry_seconds_most; /* the longest pause, 900 */
+    uint64_t events_queue;              /* most events that wait, 1,000 */
+    uint64_t events_unsure_per_minute;  /* most of unsure verdicts, 60 */
+    double events_drift;
+    uint64_t events_suspects;
+    uint64_t events_look_seconds; /* between two looks at the models, 10 */
     /* [log] */
     int log_level;     /* enum nb_log_level: error, warning, info, debug */
     int log_format;    /* 0: text, 1: json */

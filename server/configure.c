@@ -10,6 +10,7 @@
 #include "server/base/listen.h"
 #include "server/base/log.h"
 #include "server/base/time.h"
+#include "server/events/events.h"
 #include "server/http/access.h"
 #include "server/http/address.h"
 #include "server/http/server.h"
@@ -117,6 +118,8 @@ int nb_configure_make(struct nb_config *config, const struct nb_configuration **
         rc = check_address(*made, (*made)->config.tls_listen, error);
     if (rc == 0)
         rc = check_origins(*made, error);
+    if (rc == 0)
+        rc = nb_events_check(&(*made)->config, error);
     if (rc != 0)
         nb_configuration_release(made);
     return rc;

@@ -21,6 +21,7 @@
 #include "server/base/systemd.h"
 #include "server/base/version.h"
 #include "server/configure.h"
+#include "server/events/events.h"
 #include "server/http/access.h"
 #include "server/http/budget.h"
 #include "server/http/http.h"
@@ -322,7 +323,10 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
     if (rc == 0)
         rc = join(server, error);
     if (rc == 0)
+        rc = nb_events_start(server->engine, server->startup, &server->events, error);
+    if (rc == 0)
         rc = serve(server, options, &rejoin, error);
+    nb_events_stop(&server->events);
     nb_rejoin_stop(&rejoin);
     nb_nodes_stop(&server->nodes);
     nb_spare_drop(&server->spare, UINT64_MAX);

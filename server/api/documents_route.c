@@ -19,6 +19,7 @@
 #include "server/base/document_json.h"
 #include "server/base/metrics.h"
 #include "server/base/problem.h"
+#include "server/events/events.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
@@ -198,6 +199,27 @@ static void log_verdict(const struct nb_results *results, const struct nb_verdic
         });
 }
 
+/* Tells of a verdict that the rule of the request or of the model calls unsure. */
+static void tell_unsure(const struct nb_results *results, const struct nb_verdict *verdict,
+                        const struct nb_json_document *document, bool has_id)
+{
+    const struct nb_request *request = results->request;
+    struct nb_string mail = {document->document.bytes, document->document.length};
+    bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
+    nb_events_unsure(
+        request->server->events,
+        &(struct nb_unsure_verdict){
+            .model = results->model,
+            .id = has_id ? nb_buffer_string(&results->id) : document->id,
+            .message_id = is_mail ? nb_mime_find_field(mail, (size_t)request->config->header_bytes,
+                                                       "Message-ID")
+                                  : (struct nb_string){"", 0},
+            .label = nb_string_of(verdict->labels[verdict->best]),
+            .probability = verdict->probabilities[verdict->best],
+            .protocol = request->route->protocol->door,
+        });
+}
+
 static int ask_engine(const struct nb_posted_options *options, const struct nb_results *results,
                       const struct nb_document *document, bool is_again, struct nb_verdict *verdict,
                       struct nb_error *error)
@@ -243,7 +265,8 @@ int nb_documents_judge(const struct nb_posted_options *options, struct nb_result
     results->has_counts = options->counts;
     results->has_word_counts = options->word_counts;
     results->top = options->top;
-    if (nb_decision_is_wanted(&options->rule, verdict))
+    bool is_decided = nb_decision_is_wanted(&options->rule, verdict);
+    if (is_decided)
         rc = nb_decision_make(&options->rule, verdict, made, error);
     /* Keep it only after the decision: a document that is answered with an error leaves no
      * entry. */
@@ -253,6 +276,9 @@ int nb_documents_judge(const struct nb_posted_options *options, struct nb_result
         rc = write_verdict(options, results, verdict, made, error);
     if (rc == 0 && is_logged)
         log_verdict(results, verdict, document, nb_clock_monotonic() - start);
+    if (rc == 0 && is_decided && strcmp(made->label, "unsure") == 0 &&
+        nb_events_want_unsure(results->request->server->events))
+        tell_unsure(results, verdict, document, options->remembers);
     return rc;
 }
 

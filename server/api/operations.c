@@ -9,6 +9,7 @@
 #include "server/base/metrics.h"
 #include "server/base/model_json.h"
 #include "server/base/time.h"
+#include "server/events/events.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
@@ -163,7 +164,8 @@ int nb_route_metrics(struct nb_request *request, struct nb_error *error)
     nb_engine_statistics(request->server->engine, &statistics);
     if (nb_metrics_write(request->server->metrics, &statistics, &request->reply.body) != 0 ||
         write_budgets(request->server, &request->reply.body) != 0 ||
-        nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0)
+        nb_evaluations_metrics(request->server->evaluations, &request->reply.body) != 0 ||
+        nb_events_metrics(request->server->events, &request->reply.body) != 0)
         return nb_error_no_memory(error);
     if (request->server->nodes != NULL &&
         nb_nodes_metrics(request->server->nodes, &request->reply.body) != 0)

@@ -385,7 +385,7 @@ bool nb_verdict_log_wants(const struct nb_request *request)
     return request->config->log_verdicts && nb_log_wants(NB_LOG_INFO);
 }
 
-static struct nb_string without_angles(struct nb_string s)
+struct nb_string nb_without_angles(struct nb_string s)
 {
     s = nb_string_trim(s);
     if (s.length >= 2 && s.bytes[0] == '<' && s.bytes[s.length - 1] == '>')
@@ -399,7 +399,7 @@ void nb_verdict_log(const struct nb_request *request, const struct nb_verdict_no
     char client[NB_ADDRESS_TEXT];
     assert(request->route != NULL && note->verdict.length > 0);
     nb_address_print(&request->peer.address, client);
-    add(&fields, nb_log_text("message_id", without_angles(note->message_id)));
+    add(&fields, nb_log_text("message_id", nb_without_angles(note->message_id)));
     add(&fields, nb_log_text("id", note->id));
     add(&fields, nb_log_text("model", note->model));
     add(&fields, nb_log_text("verdict", note->verdict));
@@ -455,7 +455,7 @@ int nb_verdict_keep(const struct nb_request *request, const struct nb_verdict *v
     int rc = about->source.length > 0 ? 0 : nb_request_source(request, &kept.source, error);
     if (rc != 0)
         return rc;
-    kept.message_id = without_angles(field(request, document, "Message-ID"));
+    kept.message_id = nb_without_angles(field(request, document, "Message-ID"));
     if (verdict->keeps_subject && (read_field(request, document, "Subject", &subject) != 0 ||
                                    read_field(request, document, "From", &sender) != 0))
         rc = nb_error_no_memory(error);

@@ -115,6 +115,9 @@ void nb_scratch_pool_free(struct nb_scratch_pool **pool);
 struct nb_scratch *nb_scratch_take(struct nb_scratch_pool *pool);
 void nb_scratch_give(struct nb_scratch_pool *pool, struct nb_scratch *scratch);
 
+/* Returns the id of a message without blanks and angle brackets around it. */
+struct nb_string nb_without_angles(struct nb_string s);
+
 /* ---- the log --------------------------------------------------------------------------------- */
 
 /* The verdict on one document, without any of its content. Texts of length 0 are left out. All

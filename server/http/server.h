@@ -22,6 +22,7 @@ struct nb_access;
 struct nb_config;
 struct nb_engine;
 struct nb_evaluations;
+struct nb_events;
 struct nb_limits;
 struct nb_metrics;
 struct nb_nodes;
@@ -73,6 +74,7 @@ struct nb_server {
      * bytes. Returns 0 or NB_NO_MEMORY. */
     int (*list_followers)(struct nb_nodes *nodes, struct nb_string model, size_t most,
                           struct nb_buffer *urls);
+    struct nb_events *events; /* for somebody to look at; NULL: there is nobody to tell */
     struct nb_limits *limits;
     struct nb_evaluations *evaluations;
     struct nb_scratch_pool *scratch;

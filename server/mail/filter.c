@@ -11,6 +11,7 @@
 #include "core/engine/engine.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "server/events/events.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
@@ -147,10 +148,27 @@ static int note_each(const struct asking *a, struct nb_string user,
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
+/* Tells of an unsure verdict of a model that is ready. */
+static void tell_unsure(const struct asking *a, const struct nb_filter_report *report)
+{
+    if (!report->is_ready || strcmp(report->status, "unsure") != 0 ||
+        !nb_events_want_unsure(a->server->events))
+        return;
+    nb_events_unsure(a->server->events,
+                     &(struct nb_unsure_verdict){
+                         .model = nb_string_of(report->model),
+                         .message_id = nb_string_of(report->message_id),
+                         .probability = report->probability,
+                         .protocol = a->request != NULL ? a->request->route->protocol->door : "",
+                     });
+}
+
 static int ask_and_note(struct asking *a, struct nb_string user, struct nb_filter_report *report,
                         struct nb_error *error)
 {
     int rc = ask_for(a, user, report, error);
+    if (rc == 0)
+        tell_unsure(a, report);
     return rc == 0 ? note_each(a, user, report, error) : rc;
 }
 

@@ -13,6 +13,9 @@ import test_cluster
 import test_next
 import test_quarantine
 import test_undo
+from events_options import (events_drift, events_look_seconds, events_queue, events_retries, events_retry_seconds,
+                            events_retry_seconds_most, events_secret_file, events_suspects, events_timeout, events_tls_ca,
+                            events_types, events_unsure_per_minute, events_url)
 from harness import equal, holds, patience, problem, refused, slow, wait_for
 from nodes_options import (nodes_database, nodes_databases, nodes_digest_seconds, nodes_follow, nodes_keep_seconds, nodes_key_file,
                            nodes_member_seconds, nodes_name, nodes_patience, nodes_peer_token_file, nodes_peers, nodes_queue,
@@ -987,7 +990,7 @@ def networks_tests(api):
 
 
 EFFECTS = {tuple(name.split("_", 1)): function for name, function in list(globals().items())
-           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "http", "networks", "models", "tokenizer", "filter", "nodes", "log") and callable(function)
+           if name.split("_", 1)[0] in ("server", "tls", "tokens", "store", "http", "networks", "models", "tokenizer", "filter", "nodes", "events", "log") and callable(function)
            and name not in ("tokenizer_case", "filter_reports", "filter_actions", "filter_actions_of")}
 
 

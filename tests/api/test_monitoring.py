@@ -7,6 +7,7 @@ import re
 from book import Model
 from harness import equal, holds
 from prometheus import parse
+from receiver import Receiver, daemon
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # Prometheus' own, of every job.
@@ -50,7 +51,7 @@ def matches(samples, metric, label, is_pattern, value):
 
 
 def test_names_are_those_of_the_daemon(api):
-    with Model(api) as model:
+    with Receiver() as receiver, Model(api := api.at(daemon(api, receiver))) as model:
         model.filled()
         model_path = model.path
         api.put(model_path, {"preset": "book", "ready_documents": 1}).ok()  # verdicts that are ready, enough for a drift

@@ -89,6 +89,12 @@ int nb_engine_quarantine(struct nb_engine *engine, struct nb_string model, struc
                          int (*visit)(void *user, const struct nb_quarantine_row *row), void *user,
                          bool *more, struct nb_error *error);
 
+/* Calls `visit` for each model with changes in its quarantine, by name, with their number. Loads no
+ * model; leaves out one whose quarantine is damaged. Returns 0, NB_IO or NB_NO_MEMORY. */
+int nb_engine_quarantines(struct nb_engine *engine,
+                          void (*visit)(void *user, const char *model, uint64_t documents),
+                          void *user, struct nb_error *error);
+
 /* A source's changes in the quarantine, compared with the model's present verdicts. */
 struct nb_quarantine_source {
     char *source; /* owned */

@@ -4,9 +4,11 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/names.h"
 #include "core/jobs/quarantine/quarantine.h"
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/learner.h"
@@ -199,6 +201,65 @@ int nb_engine_quarantine(struct nb_engine *engine, struct nb_string model, struc
     }
     end(&l);
     return nb_quarantine_tell(rc, &why, error);
+}
+
+/* ---- all models ------------------------------------------------------------------------------ */
+
+enum { MODELS_AT_ONCE = 1000 };
+
+/* Returns the number of changes that wait for a model; 0 if there is no such model, or they cannot
+ * be read. */
+static uint64_t waiting_of(struct nb_engine *engine, const struct nb_view *view, const char *model)
+{
+    struct nb_quarantine_sums sums = {.documents = 0};
+    struct nb_live *live;
+    if (nb_registry_find(engine, nb_string_of(model), false, &live, NULL) != 0)
+        return 0;
+    int rc = nb_quarantine_sums(view, live->number, &sums, NULL);
+    nb_registry_release(engine, &live);
+    return rc == 0 ? sums.documents : 0;
+}
+
+static int visit_some(struct nb_engine *engine, char *const *names, size_t count,
+                      void (*visit)(void *user, const char *model, uint64_t documents), void *user,
+                      struct nb_error *error)
+{
+    struct nb_view view;
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t documents = waiting_of(engine, &view, names[i]);
+        if (documents > 0)
+            visit(user, names[i], documents);
+    }
+    nb_store_snapshot_end(&view);
+    return 0;
+}
+
+int nb_engine_quarantines(struct nb_engine *engine,
+                          void (*visit)(void *user, const char *model, uint64_t documents),
+                          void *user, struct nb_error *error)
+{
+    char after[NB_MODEL_NAME_MOST + 1] = "";
+    bool more = true;
+    int rc = 0;
+    while (rc == 0 && more) {
+        char **names;
+        size_t count;
+        rc = nb_registry_names(engine, nb_string_of(after), MODELS_AT_ONCE, &names, &count, &more,
+                               error);
+        if (rc != 0)
+            return rc;
+        rc = visit_some(engine, names, count, visit, user, error);
+        more = more && count > 0;
+        if (count > 0)
+            (void)snprintf(after, sizeof after, "%s", names[count - 1]); /* it fits */
+        for (size_t i = 0; i < count; i++)
+            free(names[i]);
+        free(names);
+    }
+    return rc;
 }
 
 /* ---- the effect ------------------------------------------------------------------------------ */
