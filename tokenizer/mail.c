@@ -433,11 +433,13 @@ static int encoded_entity(struct walk *walk, const struct place *place,
         return 0;
     }
     struct nb_buffer bytes = {0};
+    struct nb_string message = walk->reader.charsets.message;
     body.length = nb_work_take(&walk->t->work, body.length, NB_WORK_DECODE);
     int rc = nb_mail_decode_body(type->encoding, body, &bytes);
     if (rc == 0)
         rc = walk_bytes(walk, (struct nb_string){bytes.bytes, bytes.length}, type, place->depth,
                         place->encoded + 1);
+    walk->reader.charsets.message = message; /* that of a message in the bytes goes with them */
     nb_buffer_deinit(&bytes);
     return rc;
 }

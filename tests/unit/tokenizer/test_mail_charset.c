@@ -74,6 +74,20 @@ static const struct {
      "\n"
      "\xE2\xC5\xD3\xD0\xCC\xC1\xD4\xCE\xD9\xCA \xD0\xD2\xC9\xDA\n",
      "subject:бесплатный from:приз бесплатный", ""},
+    {"the charset of the message, after another one in it that was encoded as a whole",
+     "From: =?koi8-r?B?8NLJ2g==?= <a@b.example>\n"
+     "Content-Type: multipart/mixed; boundary=b\n"
+     "\n"
+     "--b\n"
+     "Content-Type: message/rfc822\n"
+     "Content-Transfer-Encoding: base64\n"
+     "\n"
+     "QTogYQoKMQo=\n"
+     "--b\n"
+     "\n"
+     "\xE2\xC5\xD3\xD0\xCC\xC1\xD4\xCE\xD9\xCA\n"
+     "--b--\n",
+     "бесплатный", ""},
     {"valid UTF-8 stays so",
      "From: J\xC3\xBCrgen <a@b.example>\n"
      "Subject: \xD0\x91\xD0\xB5\xD1\x81\xD0\xBF\xD0\xBB\xD0\xB0\xD1\x82\xD0\xBD\xD1\x8B\xD0\xB9 \xD0\xBF\xD1\x80\xD0\xB8\xD0\xB7\n"
