@@ -464,15 +464,11 @@ uninstall:
 	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(UNITDIR)/bayesd-milter.service
 	rm -rf $(DESTDIR)$(DOCDIR)
 
-# The source as it is committed, the same to the byte wherever it is packed: names in git's order, the
-# commit's time, no owner, no time in the header of gzip.
 VERSION = $(shell sed -n 's/^\#define NB_PROGRAM_VERSION "\(.*\)"/\1/p' server/base/version.h)
 DIST = build/bayesd-$(VERSION).tar.gz
 dist:
-	$(Q)mkdir -p build
-	$(Q)git -c tar.umask=0022 archive --format=tar --prefix=bayesd-$(VERSION)/ HEAD >$(DIST).tar
-	$(Q)gzip -n -9 <$(DIST).tar >$(DIST) && rm $(DIST).tar
-	@git diff --quiet HEAD || echo 'dist: what is not committed is not in it' >&2
+	@mkdir -p $(dir $(DIST))
+	$(Q)scripts/pack bayesd-$(VERSION) $(DIST)
 	@echo '$(DIST)'
 
 docker:
