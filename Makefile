@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libpq jansson libutf8proc lmdb libxxhash libsod
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image check-platforms clean help format install-deps docker uninstall dist
+FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image check-platforms clean help format install-deps docker uninstall dist version check-reproducible release fuzz-oss
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12 or 13), or `make run`, which does)
@@ -292,6 +292,12 @@ check-deb:
 	$(Q)scripts/install-deps --packages
 	$(Q)scripts/check-deb $(PACKAGE_PARTS)
 
+# The packages, built twice under different circumstances: the same to the byte.
+.PHONY: check-reproducible
+check-reproducible:
+	$(Q)scripts/install-deps --packages
+	$(Q)scripts/check-reproducible
+
 # The image, built and run with buildah in chroots. As root.
 .PHONY: check-image
 check-image:
@@ -496,6 +502,7 @@ help:
 	@echo 'make check-deb       Debian packages: built in a chroot, lintian, piuparts, autopkgtest, units'
 	@echo '                     under systemd (as root); PACKAGE_PARTS="build lintian": these only;'
 	@echo '                     PACKAGE_PARTS=here: build and lintian, without chroots'
+	@echo 'make check-reproducible   the packages built twice, under different circumstances: the same bytes'
 	@echo 'make check-image     the image, built and run with buildah (as root)'
 	@echo 'make check-platforms Debian 13 in a chroot: build, unit tests, a walk, package, lintian (as root)'
 	@echo 'make check-openapi   openapi.json by spectral, redocly and the types that openapi-typescript makes'
