@@ -437,7 +437,8 @@ with_places = sed -e 's|/usr/local/share/doc/bayesd|$(DOCDIR)|' -e 's|/usr/local
 install: $(PROGRAMS:%=$(BUILD)/%) install-configuration
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(PROGRAMS:%=$(BUILD)/%) $(DESTDIR)$(PREFIX)/bin/
-	$(Q)$(foreach page,$(MANUALS),install -D -m 644 $(page) $(DESTDIR)$(call manual_place,$(page)) &&) :
+	$(Q)$(foreach page,$(MANUALS),install -D -m 644 $(page) $(DESTDIR)$(call manual_place,$(page)) && \
+	    sed -i '/^\.TH /s/"bayesd"/"bayesd $(VERSION)"/' $(DESTDIR)$(call manual_place,$(page)) &&) :
 	$(Q)$(foreach file,$(DOCUMENTS),$(call install_document,$(file))) :
 	$(Q)scripts/prune-links $(DESTDIR)$(DOCDIR)
 	$(Q)$(foreach file,$(BASH_COMPLETIONS),install -D -m 644 server/client/bayesc.bash $(DESTDIR)$(file) &&) :
@@ -470,7 +471,12 @@ uninstall:
 	rm -f $(DESTDIR)$(UNITDIR)/bayesd.service $(DESTDIR)$(UNITDIR)/bayesd-milter.service
 	rm -rf $(DESTDIR)$(DOCDIR)
 
-VERSION = $(shell sed -n 's/^\#define NB_PROGRAM_VERSION "\(.*\)"/\1/p' server/base/version.h)
+# It is in one place; `make version` writes it where it cannot be derived (scripts/version).
+VERSION := $(shell sed -n 's/^\#define NB_PROGRAM_VERSION "\(.*\)"/\1/p' server/base/version.h)
+.PHONY: version
+version:
+	$(Q)scripts/version --write
+
 DIST = build/bayesd-$(VERSION).tar.gz
 dist:
 	@mkdir -p $(dir $(DIST))
@@ -519,6 +525,7 @@ help:
 	@echo 'make coverage        lines covered by the tests, by file'
 	@echo 'make debug           a build for the debugger, build/debug/bayesd'
 	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR= and the like: see the top of Makefile'
+	@echo 'make version         writes the version of server/base/version.h where it has to be written'
 	@echo 'make dist            packs the committed source: build/bayesd-VERSION.tar.gz'
 	@echo 'make uninstall       removes what install put there, but configuration and data'
 	@echo 'make docker          builds the image bayesd'

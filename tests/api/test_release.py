@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a release says of itself: one version everywhere, and what CHANGELOG.md tells of it."""
+import os
+import re
+import shutil
+import subprocess
+
+from harness import equal, holds, patience
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+# What scripts/version reads and writes.
+VERSIONED = ("scripts/version", "server/base/version.h", "server/api/openapi.json", "debian/changelog", "debian/control",
+             "CHANGELOG.md")
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+def write(text, *path):
+    with open(os.path.join(*path), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def script(name, *arguments, top=TOP, status=0, environment=None):
+    done = subprocess.run([os.path.join(top, "scripts", name), *arguments], capture_output=True, text=True, check=False,
+                          env={**os.environ, **(environment or {})}, timeout=patience(60))
+    equal(done.returncode, status, f"{name} {arguments}: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return done.stdout
+
+
+def copy_of(api, names):
+    folder = api.new_folder()
+    for name in names:
+        os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
+        shutil.copy(os.path.join(TOP, name), os.path.join(folder, name))
+    return folder
+
+
+def test_one_version(api):
+    version = script("version").strip()
+    equal(script("version", "--check"), "")
+    equal(api.tool("--version")[1].split(), ["bayesd", version])
+    equal(api.get("/openapi.json").ok().json["info"]["version"], version)
+
+
+def test_another_version_is_one_edit(api):
+    folder = copy_of(api, VERSIONED)
+    header = read(folder, "server/base/version.h")
+    write(re.sub(r'(VERSION ").*"', r'\g<1>7.8.9"', header), folder, "server/base/version.h")
+    told = script("version", "--check", top=folder, status=1)
+    equal([line.split()[0] for line in told.splitlines()], ["server/api/openapi.json", "debian/changelog"])
+    before = read(folder, "debian/changelog")
+    script("version", "--write", top=folder, environment={"SOURCE_DATE_EPOCH": "1800000000"})
+    equal(script("version", "--check", top=folder), "")
+    after = read(folder, "debian/changelog")
+    holds(after.startswith("bayesd (7.8.9-0bayesd1) unstable;") and after.endswith("\n\n" + before), after)
+    holds("  Fri, 15 Jan 2027 08:00:00 +0000\n" in after, after)
+    script("version", "--write", top=folder)
+    equal(read(folder, "debian/changelog"), after, "written once")
+
+
+def test_what_changes(api):
+    folder = copy_of(api, VERSIONED)
+    version = script("version").strip()
+    text = "# Changes\n\n## {}\n\nNew.\n\n### Part\n\n- This.\n\n## 0.0.1, 2026-01-02\n\nOld.\n"
+    for heading, status in ((f"{version}, 2026-12-24", 0), (version, 0), ("Unreleased", 3)):
+        write(text.format(heading), folder, "CHANGELOG.md")
+        equal(script("version", "--notes", top=folder, status=status), "New.\n\n### Part\n\n- This.\n", heading)
+    write(text.format("9.9.9"), folder, "CHANGELOG.md")
+    script("version", "--notes", top=folder, status=1)
+
+
+def test_the_headings_of_the_changes(_api):
+    """The newest first; what is not released, if there is any, before all of them."""
+    headings = re.findall(r"^## (.*)$", read(TOP, "CHANGELOG.md"), re.M)
+    holds(headings, "no heading")
+    for at, heading in enumerate(headings):
+        holds(re.fullmatch(r"\d+\.\d+\.\d+, \d{4}-\d{2}-\d{2}", heading) or (heading, at) == ("Unreleased", 0), heading)
+    released = [tuple(map(int, heading.split(",")[0].split("."))) for heading in headings if heading != "Unreleased"]
+    equal(released, sorted(set(released), reverse=True))
