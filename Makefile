@@ -21,7 +21,7 @@ PACKAGES := libmicrohttpd gnutls libpq jansson libutf8proc lmdb libxxhash libsod
             glib-2.0
 
 # These goals need no library, or call scripts/install-deps first and then make again.
-FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image check-platforms clean help format install-deps docker uninstall dist version check-reproducible release fuzz-oss
+FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image check-platforms check-musl clean help format install-deps docker uninstall dist version check-reproducible release fuzz-oss
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12 or 13), or `make run`, which does)
@@ -310,6 +310,15 @@ check-platforms:
 	$(Q)scripts/install-deps --platforms
 	$(Q)scripts/check-platforms
 
+# Every source of the programs by the compiler of musl, another C library.
+.PHONY: check-musl check-musl-here
+check-musl:
+	$(Q)scripts/install-deps --platforms
+	$(Q)$(MAKE) check-musl-here
+check-musl-here:
+	$(Q)scripts/check-musl $(call BUILD_OF,musl) musl-gcc -std=c11 -D_GNU_SOURCE -O2 $(WARNINGS) -I. \
+	    $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I gmime-3.0 glib-2.0)) -- $(PROGRAM_SOURCES)
+
 # What others make of openapi.json (tests/openapi/README.md). Needs a registry of npm.
 .PHONY: check-openapi check-openapi-here
 check-openapi:
@@ -511,6 +520,7 @@ help:
 	@echo 'make check-reproducible   the packages built twice, under different circumstances: the same bytes'
 	@echo 'make check-image     the image, built and run with buildah (as root)'
 	@echo 'make check-platforms Debian 13 in a chroot: build, unit tests, a walk, package, lintian (as root)'
+	@echo 'make check-musl      every source compiled for the C library musl (nothing is linked)'
 	@echo 'make check-openapi   openapi.json by spectral, redocly and the types that openapi-typescript makes'
 	@echo 'make check-console   the console in a browser: every view, accessibility; T=NAME: one test'
 	@echo 'make lint            warnings as errors with gcc and clang, clang-tidy, cppcheck,'

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "core/archive/repair/repair.h"
 #include "core/archive/repair/restore.h"
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
@@ -59,11 +60,10 @@ static bool reap(pid_t process)
 /* Finds bayesc beside bayesd; if it is not there, $PATH decides. */
 static void find_client(char path[NB_FOLDER_PATH])
 {
-    ssize_t length = readlink("/proc/self/exe", path, NB_FOLDER_PATH - 1);
-    path[length > 0 ? length : 0] = '\0';
+    size_t length = nb_platform_program_path(path, NB_FOLDER_PATH);
     if (length > 0)
         path[length - 1] = 'c';
-    if (access(path, X_OK) != 0)
+    if (length == 0 || access(path, X_OK) != 0)
         (void)snprintf(path, NB_FOLDER_PATH, "bayesc");
 }
 
@@ -238,7 +238,7 @@ static void fetch(struct nb_rejoin *r, const struct nb_options *options)
     }
     if (rc == 0) {
         nb_log(NB_LOG_INFO, "nodes: fetching the store of %s", peer);
-        rc = spawn("/proc/self/exe", words, -1, &r->child);
+        rc = spawn(nb_platform_same_program(), words, -1, &r->child);
     }
     if (rc != 0) {
         nb_log(NB_LOG_WARNING, "nodes: the store of another node cannot be fetched: %s",

@@ -3,13 +3,13 @@
  * bayesd: reads the command line and the configuration, and serves or does another action.
  */
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/platform/platform.h"
 #include "server/base/log.h"
 #include "server/base/version.h"
 #include "server/configure.h"
@@ -39,23 +39,11 @@ static int run(const struct nb_options *options)
         nb_log(NB_LOG_ERROR, "%s", error.text);
     nb_config_deinit(&config);
     if (rc == NB_DAEMON_ANEW && options->action == NB_ACTION_SERVE) {
-        (void)execv("/proc/self/exe",
+        (void)execv(nb_platform_same_program(),
                     options->arguments); /* the process stays the same for the service manager */
         nb_log(NB_LOG_ERROR, "the program cannot be started again: %s", strerror(errno));
     }
     return rc == 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-/* Makes the GNU library give large blocks of memory back to the kernel when they are freed. By
- * default the threshold for large blocks grows to 32 MiB as memory is freed, and each of many
- * arenas keeps smaller blocks. Free memory at the end of an arena is kept up to the same size: with
- * the default of 128 KiB each mail would take pages from the kernel and give them back. */
-static void give_memory_back(void)
-{
-    enum { BYTES_OF_OWN_PAGES = 1 << 20 };
-    /* These fail for absurd values only. */
-    (void)mallopt(M_MMAP_THRESHOLD, BYTES_OF_OWN_PAGES);
-    (void)mallopt(M_TRIM_THRESHOLD, BYTES_OF_OWN_PAGES);
 }
 
 int main(int argc, char **argv)
@@ -74,6 +62,6 @@ int main(int argc, char **argv)
         (void)puts("bayesd " NB_PROGRAM_VERSION);
         return EXIT_SUCCESS;
     }
-    give_memory_back();
+    nb_platform_heap_setup();
     return run(&options);
 }

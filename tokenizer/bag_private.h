@@ -10,7 +10,6 @@
 #ifndef NB_TOKENIZER_BAG_PRIVATE_H
 #define NB_TOKENIZER_BAG_PRIVATE_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +17,7 @@
 
 #include "core/base/attribute.h"
 #include "core/base/error.h"
+#include "core/base/platform/byte_order.h"
 #include "core/base/string.h"
 #include "tokenizer/bag.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenizer/html_text.h"
 
-#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/platform/byte_order.h"
 #include "tokenizer/html_sheet.h"
 #include "tokenizer/html_style.h"
 

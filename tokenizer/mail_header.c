@@ -2,15 +2,14 @@
 #include "tokenizer/mail_header.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
+#include "core/base/platform/byte_order.h"
 #include "core/base/string.h"
 #include "tokenizer/bag_private.h"
 #include "tokenizer/mail_charset.h"

@@ -2,7 +2,6 @@
 #include "tokenizer/token.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #endif
 
 #include "core/base/number.h"
+#include "core/base/platform/byte_order.h"
 #include "core/base/string.h"
 #include "tokenizer/character.h"
 #include "tokenizer/url.h"

@@ -2,7 +2,6 @@
 #include "core/base/buffer.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -6,12 +6,12 @@
 #define NB_CORE_BASE_BUFFER_H
 
 #include <assert.h>
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/platform/byte_order.h"
 #include "core/base/string.h"
 
 struct nb_buffer {

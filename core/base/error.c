@@ -67,8 +67,6 @@ int nb_error_errno(struct nb_error *error, int errno_value, const char *what)
         code = NB_NO_MEMORY;
     else if (errno_value == ENOENT)
         code = NB_NOT_FOUND;
-    char room[128];
-    /* _GNU_SOURCE selects the GNU form of strerror_r, whose result need not be in `room`. */
-    const char *reason = strerror_r(errno_value, room, sizeof room);
-    return nb_error_set(error, code, "%s: %s", what, reason);
+    /* In all C libraries of today the text is the thread's own. */
+    return nb_error_set(error, code, "%s: %s", what, strerror(errno_value));
 }

@@ -9,15 +9,14 @@
 #ifndef NB_CORE_BASE_KEY_H
 #define NB_CORE_BASE_KEY_H
 
-#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #define XXH_NO_STREAM
 #include <xxhash.h>
 
+#include "core/base/platform/byte_order.h"
 #include "core/base/wide.h"
 
 enum {

@@ -2,13 +2,15 @@
 #include "core/base/system.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/base/platform/platform.h"
 
 static void require(int rc, const char *what)
 {
@@ -55,6 +57,22 @@ void nb_lock_write(pthread_rwlock_t *lock)
 void nb_lock_release(pthread_rwlock_t *lock)
 {
     require(pthread_rwlock_unlock(lock), "released");
+}
+
+void nb_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+bool nb_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until)
+{
+    struct timespec at = {.tv_sec = (time_t)(until / 1000000000u),
+                          .tv_nsec = (long)(until % 1000000000u)};
+    return pthread_cond_timedwait(condition, lock, &at) != ETIMEDOUT;
 }
 
 enum { MOST = 3 };
@@ -136,7 +154,7 @@ static void start(struct nb_helpers *h)
     h->has_tried = true;
     while (h->started < MOST && h->started < others &&
            pthread_create(&h->threads[h->started], NULL, helper_main, h) == 0)
-        (void)pthread_setname_np(h->threads[h->started++], h->name);
+        nb_platform_name_thread(h->threads[h->started++], h->name);
 }
 
 void nb_helpers_run(struct nb_helpers *h, size_t count, nb_helpers_round *round, void *user)

@@ -6,6 +6,7 @@
 #define NB_CORE_BASE_SYSTEM_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,12 @@ void nb_lock_read(pthread_rwlock_t *lock);
 void nb_lock_write(pthread_rwlock_t *lock);
 /* Releases a lock for reading or for writing. */
 void nb_lock_release(pthread_rwlock_t *lock);
+
+/* Makes a condition whose waits end by nb_clock_monotonic. */
+void nb_condition_init(pthread_cond_t *condition);
+/* Waits until the condition is signalled; the lock is released meanwhile. May return early. Returns
+ * whether it is still before `until`, a time of nb_clock_monotonic. */
+bool nb_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until);
 
 /* Helpers run the rounds of a loop on several threads. The rounds must be independent, and should
  * take some tens of microseconds each.

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 
 /* The table of segments doubles. The cells of a segment grow by an eighth: little to copy, and
@@ -183,10 +184,6 @@ void nb_wides_store(struct nb_wides *wides, struct nb_packed_row *packed, uint32
     s->cells[packed->code & (NB_CODE_WIDE - 1)] = cells;
 }
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 /* The first segment doubles while it is small, then grows by a quarter. */
 enum { CACHE_LINE = 64, FIRST_RECORDS = 16, DOUBLED = 256, FIRST_TABLE = 4 };
 
@@ -326,8 +323,7 @@ static int map_segments(struct nb_segments *s)
 }
 
 /* Requests the huge pages that the segments from `first` on complete. A huge page shared with older
- * segments consists of small pages by now, which newer kernels (Linux 6.1) copy. A kernel without
- * huge pages refuses, which does no harm. */
+ * segments consists of small pages by now. */
 static void ask_for_huge_pages(const struct nb_segments *s, uint32_t first)
 {
     size_t each = segment_bytes(s);
@@ -337,9 +333,9 @@ static void ask_for_huge_pages(const struct nb_segments *s, uint32_t first)
         size_t full = (before + each) / NB_HUGE_PAGE * NB_HUGE_PAGE;
         if (!is_mapped(s, i) || full == 0)
             continue;
-        (void)madvise(segment - before, full, MADV_HUGEPAGE);
+        nb_platform_want_huge_pages(segment - before, full, false);
         if (before > (i - first) * each)
-            (void)madvise(segment - before, NB_HUGE_PAGE, MADV_COLLAPSE);
+            nb_platform_want_huge_pages(segment - before, NB_HUGE_PAGE, true);
     }
 }
 

@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/base/array.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
+#include "core/base/platform/platform.h"
 #include "core/counts/cells.h"
 
 /* The highest load, in percent of places. With fifteen places in a bucket, about one row in
@@ -19,14 +19,13 @@ enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 
 /* A look-up touches a random place of the index, and with 4 KB pages it nearly always misses the
  * TLB: that took two fifths of a start with 10^7 rows. So an index of at least a huge page is
  * aligned to one. The rest behind the last whole huge page stays small pages; those behind `size`
- * are never touched, so no memory is wasted. A kernel without huge pages refuses, which does no
- * harm. */
+ * are never touched, so no memory is wasted. */
 static struct nb_bucket *make_buckets(size_t size)
 {
     bool is_large = size >= NB_HUGE_PAGE;
     struct nb_bucket *buckets = nb_aligned_alloc(is_large ? NB_HUGE_PAGE : sizeof *buckets, size);
     if (buckets != NULL && is_large)
-        (void)madvise(buckets, size, MADV_HUGEPAGE);
+        nb_platform_want_huge_pages(buckets, size, false);
     return buckets;
 }
 
@@ -138,7 +137,7 @@ struct nb_growth *nb_growth_begin(unsigned char *const *table, uint32_t rows, ui
     if (growth->table != NULL) {
         memcpy(growth->table, table, segments * sizeof *growth->table);
         if (pthread_create(&growth->thread, NULL, growth_main, growth) == 0) {
-            (void)pthread_setname_np(growth->thread, "index");
+            nb_platform_name_thread(growth->thread, "index");
             return growth;
         }
     }

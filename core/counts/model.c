@@ -10,6 +10,7 @@
 #endif
 
 #include "core/base/array.h"
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/counts/model_private.h"
 
@@ -102,25 +103,12 @@ void nb_model_next_generation(struct nb_model *model)
         model->generation = first_generation();
 }
 
-/* Makes a lock that prefers writers: a stream of readers must not starve the writer, and glibc's
- * default prefers readers. */
-static int lock_init(pthread_rwlock_t *lock)
-{
-    pthread_rwlockattr_t attributes;
-    if (pthread_rwlockattr_init(&attributes) != 0)
-        return NB_NO_MEMORY;
-    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    int rc = pthread_rwlock_init(lock, &attributes);
-    pthread_rwlockattr_destroy(&attributes);
-    return rc == 0 ? 0 : NB_NO_MEMORY;
-}
-
 struct nb_model *nb_model_new(void)
 {
     struct nb_model *model = calloc(1, sizeof *model);
     if (model == NULL)
         return NULL;
-    if (lock_init(&model->lock_storage) != 0) {
+    if (nb_platform_lock_init(&model->lock_storage) != 0) {
         free(model);
         return NULL;
     }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/em/em_guard.h"
 #include "core/model/live.h"
@@ -308,21 +308,20 @@ static int run_and_publish(struct run *r, bool again, struct nb_error *error)
     return nb_error_set(error, NB_CONFLICT, "the model's settings were changed meanwhile");
 }
 
+static const uint64_t SECOND = 1000000000u;
+
 /* Waits until no other model is being fitted. */
 static int begin_turn(struct run *r, struct nb_error *error)
 {
     struct nb_engine *engine = r->engine;
     for (bool is_mine = false; !is_mine;) {
-        struct timespec until;
         if (is_stopped(r)) /* outside the lock, because `stop` may take it */
             return nb_error_set(error, NB_STOPPING, "the fit was broken off");
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
         pthread_mutex_lock(&engine->refining.lock);
         if (engine->refining.runs)
-            (void)pthread_cond_clockwait(
-                &engine->refining.turn, &engine->refining.lock, CLOCK_MONOTONIC,
-                &until); /* checked again after a signal and after a timeout */
+            (void)nb_condition_wait(&engine->refining.turn, &engine->refining.lock,
+                                    nb_clock_monotonic() +
+                                        SECOND); /* checked again after a signal and a timeout */
         is_mine = !engine->refining.runs;
         engine->refining.runs = true;
         pthread_mutex_unlock(&engine->refining.lock);
@@ -452,15 +451,12 @@ static void look(struct nb_engine *engine, struct nb_live *live)
  * fits, or is being fitted (`rests`). Returns false when the thread must end. */
 static bool wait(struct nb_engine *engine, bool rests)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
+    uint64_t until = nb_clock_monotonic() + SECOND;
     pthread_mutex_lock(&engine->refining.lock);
     while (!engine->refining.is_asked && !engine->refining.stops) {
         if (!rests)
             pthread_cond_wait(&engine->refining.filled, &engine->refining.lock);
-        else if (pthread_cond_clockwait(&engine->refining.filled, &engine->refining.lock,
-                                        CLOCK_MONOTONIC, &until) != 0)
+        else if (!nb_condition_wait(&engine->refining.filled, &engine->refining.lock, until))
             break;
     }
     engine->refining.is_asked = false;
@@ -501,7 +497,7 @@ int nb_refining_start(struct nb_engine *engine, struct nb_error *error)
         free(worker);
         return nb_error_errno(error, rc, "starting the thread of documents without a label");
     }
-    (void)pthread_setname_np(worker->thread, "unlabelled");
+    nb_platform_name_thread(worker->thread, "unlabelled");
     engine->refining.worker = worker;
     return 0;
 }

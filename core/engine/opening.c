@@ -82,9 +82,9 @@ static struct nb_engine *engine_new(const struct nb_engine_settings *settings)
     pthread_mutex_init(&engine->queue.lock, NULL);
     pthread_mutex_init(&engine->health.lock, NULL);
     pthread_mutex_init(&engine->refining.lock, NULL);
-    pthread_cond_init(&engine->queue.filled, NULL);
-    pthread_cond_init(&engine->refining.filled, NULL);
-    pthread_cond_init(&engine->refining.turn, NULL);
+    nb_condition_init(&engine->queue.filled);
+    nb_condition_init(&engine->refining.filled);
+    nb_condition_init(&engine->refining.turn);
     pthread_cond_init(&engine->queue.finished, NULL);
     return engine;
 }

@@ -2,10 +2,9 @@
 #include "core/engine/writer.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 #include "core/model/model_transaction.h"
@@ -48,11 +47,9 @@ static void enqueue(struct nb_engine *engine, struct nb_job *job)
  * waiting. On a disk that takes 4 ms to sync, 16 clients train nearly twice as fast. */
 static void gather(struct nb_engine *engine)
 {
-    struct timespec until = {.tv_sec = (time_t)(engine->queue.gather_until / 1000000000u),
-                             .tv_nsec = (long)(engine->queue.gather_until % 1000000000u)};
     while (engine->queue.waiting < engine->queue.expected && !engine->queue.closing)
-        if (pthread_cond_clockwait(&engine->queue.filled, &engine->queue.lock, CLOCK_MONOTONIC,
-                                   &until) == ETIMEDOUT)
+        if (!nb_condition_wait(&engine->queue.filled, &engine->queue.lock,
+                               engine->queue.gather_until))
             return;
 }
 
@@ -67,14 +64,6 @@ static void expect(struct nb_engine *engine, size_t answered)
     pthread_mutex_unlock(&engine->queue.lock);
 }
 
-/* The monotonic clock's time so many nanoseconds from now. */
-static struct timespec from_now(uint64_t nanoseconds)
-{
-    uint64_t then = nb_clock_monotonic() + nanoseconds;
-    return (struct timespec){.tv_sec = (time_t)(then / 1000000000u),
-                             .tv_nsec = (long)(then % 1000000000u)};
-}
-
 /* Continues refits and calibrations while nothing waits. Called with the queue's lock held. If
  * there is nothing but refits that rest, it waits for work until they may go on. */
 static void fit_some(struct nb_engine *engine)
@@ -87,9 +76,8 @@ static void fit_some(struct nb_engine *engine)
     pthread_mutex_lock(&engine->queue.lock);
     if (!rests || engine->queue.first != NULL || engine->queue.closing)
         return;
-    struct timespec until = from_now(NB_REFIT_REST);
-    (void)pthread_cond_clockwait(&engine->queue.filled, &engine->queue.lock, CLOCK_MONOTONIC,
-                                 &until);
+    (void)nb_condition_wait(&engine->queue.filled, &engine->queue.lock,
+                            nb_clock_monotonic() + NB_REFIT_REST);
 }
 
 /* Waits for work. Called with the queue's lock held. In quiet moments it does upkeep, or tests
@@ -97,15 +85,14 @@ static void fit_some(struct nb_engine *engine)
 static void wait_for_work(struct nb_engine *engine)
 {
     bool failed = nb_transaction_health(engine, NULL) != 0;
-    struct timespec until = from_now(failed ? RECOVER_EVERY : engine->settings.quiet_after);
+    uint64_t until = nb_clock_monotonic() + (failed ? RECOVER_EVERY : engine->settings.quiet_after);
     bool quiet = engine->queue.trim || engine->queue.remember;
     if (!quiet && !failed && atomic_exchange(&engine->queue.refits, false)) {
         fit_some(engine);
         return;
     }
     if (!quiet)
-        quiet = pthread_cond_clockwait(&engine->queue.filled, &engine->queue.lock, CLOCK_MONOTONIC,
-                                       &until) == ETIMEDOUT;
+        quiet = !nb_condition_wait(&engine->queue.filled, &engine->queue.lock, until);
     bool trim = engine->queue.trim, remember = engine->queue.remember;
     engine->queue.trim = engine->queue.remember = false;
     if (!quiet && !trim && !remember)
@@ -225,8 +212,8 @@ int nb_writer_start(struct nb_engine *engine, struct nb_error *error)
     int rc = pthread_create(&engine->writer, NULL, writer_main, engine);
     if (rc != 0)
         return nb_error_errno(error, rc, "starting the writer's thread");
-    (void)pthread_setname_np(engine->writer,
-                             "writer"); /* so that tools can show the cost of each thread */
+    nb_platform_name_thread(engine->writer,
+                            "writer"); /* so that tools can show the cost of each thread */
     engine->writer_started = true;
     return 0;
 }

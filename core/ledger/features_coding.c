@@ -2,7 +2,6 @@
 #include "core/ledger/features_coding.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
+#include "core/base/platform/byte_order.h"
 
 enum { BYTES = 256, BITS_MOST = 12 };
 

@@ -2,7 +2,6 @@
 #include "core/stack/weights.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "core/base/array.h"
 #include "core/base/error.h"
 #include "core/base/feature.h"
+#include "core/base/platform/byte_order.h"
 #include "core/base/system.h"
 
 /* Room above MOST_OLD_KEPT, for the changes of a large group, is freed. */

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include <xxhash.h>
 
 #include "core/base/buffer.h"
+#include "core/base/system.h"
 #include "core/store/lease.h"
 #include "core/store/page.h"
 #include "core/store/pages.h"
@@ -52,7 +51,7 @@ static int draw_identity(uint64_t *identity, struct nb_error *error)
 {
     *identity = 0;
     while (*identity == 0)
-        if (getrandom(identity, sizeof *identity, 0) != (ssize_t)sizeof *identity)
+        if (getentropy(identity, sizeof *identity) != 0)
             return nb_error_errno(error, errno, "drawing the store's identity");
     return 0;
 }
@@ -497,7 +496,7 @@ static struct nb_store *new_store(uint64_t map_size)
     nb_gate_init(&store->gate);
     pthread_mutex_init(&store->failure_lock, NULL);
     pthread_mutex_init(&store->lease_lock, NULL);
-    pthread_cond_init(&store->leases_opened, NULL);
+    nb_condition_init(&store->leases_opened);
     pthread_mutex_init(&store->recent_lock, NULL);
     store->journal.file = -1;
     store->journal_most = NB_STORE_JOURNAL_BYTES;

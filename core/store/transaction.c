@@ -4,14 +4,12 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/store/lease.h"
 #include "core/store/store_private.h"
@@ -255,7 +253,7 @@ int nb_store_flush(struct nb_store *store, struct nb_error *error)
 void nb_gate_init(struct nb_gate *gate)
 {
     pthread_mutex_init(&gate->lock, NULL);
-    pthread_cond_init(&gate->changed, NULL);
+    nb_condition_init(&gate->changed);
     gate->inside = 0;
     atomic_init(&gate->closed, false);
 }
@@ -267,26 +265,18 @@ void nb_gate_deinit(struct nb_gate *gate)
     pthread_mutex_destroy(&gate->lock);
 }
 
-static struct timespec in_seconds(unsigned seconds)
+static uint64_t in_seconds(unsigned seconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)seconds;
-    return until;
-}
-
-static bool wait_for_change(struct nb_gate *gate, const struct timespec *until)
-{
-    return pthread_cond_clockwait(&gate->changed, &gate->lock, CLOCK_MONOTONIC, until) != ETIMEDOUT;
+    return nb_clock_monotonic() + seconds * UINT64_C(1000000000);
 }
 
 bool nb_gate_pass(struct nb_gate *gate, unsigned seconds)
 {
-    struct timespec until = in_seconds(seconds);
+    uint64_t until = in_seconds(seconds);
     bool in_time = true;
     pthread_mutex_lock(&gate->lock);
     while (atomic_load(&gate->closed) && in_time)
-        in_time = wait_for_change(gate, &until);
+        in_time = nb_condition_wait(&gate->changed, &gate->lock, until);
     bool passed = !atomic_load(&gate->closed);
     gate->inside += passed;
     pthread_mutex_unlock(&gate->lock);
@@ -304,13 +294,13 @@ void nb_gate_leave(struct nb_gate *gate)
 
 bool nb_gate_close(struct nb_gate *gate, unsigned seconds)
 {
-    struct timespec until = in_seconds(seconds);
+    uint64_t until = in_seconds(seconds);
     bool in_time = true;
     pthread_mutex_lock(&gate->lock);
     assert(!atomic_load(&gate->closed));
     atomic_store(&gate->closed, true);
     while (gate->inside > 0 && in_time)
-        in_time = wait_for_change(gate, &until);
+        in_time = nb_condition_wait(&gate->changed, &gate->lock, until);
     bool alone = gate->inside == 0;
     if (!alone) {
         atomic_store(&gate->closed, false);
@@ -394,59 +384,16 @@ bool nb_store_wanted(const struct nb_view *view)
  * the calls. */
 #define MAPPED_MOST ((uint64_t)32 << 20)
 
-struct map {
-    uintptr_t begin, end;
-};
-
-/* Returns the third number of /proc/self/statm, in bytes; 0 if it cannot be read. */
-static uint64_t mapped_bytes(void)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    uint64_t size, resident, shared;
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%" SCNu64 " %" SCNu64 " %" SCNu64, &size, &resident, &shared) != 3)
-        shared = 0;
-    (void)fclose(file); /* was only read */
-    return shared * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* Whether a line of /proc/self/maps describes a shared map that contains the address `at`. */
-static bool read_line(const char *line, uintptr_t at, struct map *map)
-{
-    char mode[5];
-    return sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &map->begin, &map->end, mode) == 3 &&
-           at >= map->begin && at < map->end && mode[3] == 's';
-}
-
-static bool find_map(uintptr_t at, struct map *map)
-{
-    FILE *file = fopen("/proc/self/maps", "re");
-    char *line = NULL;
-    size_t room = 0;
-    bool found = false;
-    if (file == NULL)
-        return false;
-    while (!found && getline(&line, &room, file) > 0)
-        found = read_line(line, at, map);
-    free(line);
-    (void)fclose(file); /* was only read */
-    return found;
-}
-
 /* LMDB does not tell where its map is, but every value that is read lies in it, and the kernel
  * knows the bounds of the map around an address. */
 void nb_store_unmap_pages(struct nb_store *store)
 {
     struct nb_view view = {0};
     struct nb_string value;
-    struct map map;
-    if (mapped_bytes() < MAPPED_MOST || nb_store_snapshot(store, &view, NULL) != 0)
+    if (nb_platform_memory().of_files < MAPPED_MOST || nb_store_snapshot(store, &view, NULL) != 0)
         return;
-    if (nb_store_get(&view, NB_TABLE_META, (struct nb_string){"format", 6}, &value, NULL) == 0 &&
-        find_map((uintptr_t)value.bytes, &map))
-        /* In a shared map of a file, this changes no contents. */
-        (void)madvise((void *)map.begin, map.end - map.begin, MADV_DONTNEED);
+    if (nb_store_get(&view, NB_TABLE_META, (struct nb_string){"format", 6}, &value, NULL) == 0)
+        nb_platform_drop_map(value.bytes);
     nb_store_snapshot_end(&view);
 }
 
@@ -494,13 +441,12 @@ static bool add(struct nb_store *store, struct nb_lease *lease)
 }
 
 /* Waits until new leases are allowed again. Returns false if they are not by the time `until`. */
-static bool wait_until_open(struct nb_store *store, const struct timespec *until)
+static bool wait_until_open(struct nb_store *store, uint64_t until)
 {
-    int rc = 0;
+    bool in_time = true;
     pthread_mutex_lock(&store->lease_lock);
-    while (store->leases_closed && rc != ETIMEDOUT)
-        rc = pthread_cond_clockwait(&store->leases_opened, &store->lease_lock, CLOCK_MONOTONIC,
-                                    until);
+    while (store->leases_closed && in_time)
+        in_time = nb_condition_wait(&store->leases_opened, &store->lease_lock, until);
     bool is_open = !store->leases_closed;
     pthread_mutex_unlock(&store->lease_lock);
     return is_open;
@@ -510,17 +456,15 @@ int nb_lease_take(struct nb_store *store, uint64_t seconds, struct nb_lease **ou
                   struct nb_error *error)
 {
     struct nb_lease *lease = calloc(1, sizeof *lease);
-    struct timespec until;
+    uint64_t until = in_seconds(OPEN_SECONDS);
     if (lease == NULL)
         return nb_error_no_memory(error);
     lease->store = store;
     lease->deadline = nb_clock_monotonic() + seconds * 1000000000u;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += OPEN_SECONDS;
     /* A snapshot may wait for the writer, so it is taken before the lock. */
     int rc = nb_store_snapshot(store, &lease->view, error);
     while (rc == 0 && !add(store, lease))
-        rc = wait_until_open(store, &until)
+        rc = wait_until_open(store, until)
                  ? nb_store_snapshot(store, &lease->view, error)
                  : nb_error_set(error, NB_IO, "the store is busy growing: try again");
     if (rc != 0)

@@ -2,10 +2,9 @@
 #include "core/writer/upkeep.h"
 
 #include <assert.h>
-#include <malloc.h>
-#include <string.h>
 
 #include "core/base/buffer.h"
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/ledger/ledger.h"
 #include "core/model/checkpoint.h"
@@ -354,7 +353,7 @@ static void give_memory_back(struct nb_engine *engine)
     if (engine->freed_after < FREED_AFTER)
         return;
     engine->freed_after = 0;
-    (void)malloc_trim(0); /* the result says whether any memory was freed */
+    nb_platform_heap_trim();
 }
 
 void nb_upkeep_quiet(struct nb_engine *engine)

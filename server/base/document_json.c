@@ -6,7 +6,6 @@
 #include "server/base/document_json.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +18,7 @@
 
 #include "core/base/array.h"
 #include "core/base/number.h"
+#include "core/base/platform/byte_order.h"
 #include "core/base/string.h"
 #include "core/engine/engine.h"
 #include "server/base/emit.h"

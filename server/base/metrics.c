@@ -12,6 +12,7 @@
 #include "core/base/array.h"
 #include "core/base/error.h"
 #include "core/base/key.h"
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
 
@@ -367,20 +368,6 @@ static void print_engine(struct page *page, const struct nb_engine_statistics *e
                   (double)number_at(engine, ENGINE[i].offset) * ENGINE[i].scale);
 }
 
-/* Returns the resident memory in bytes, from the second number of /proc/self/statm (pages in
- * memory); 0 when it cannot be read. */
-static double resident_bytes(void)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL)
-        return 0;
-    unsigned long long size, resident = 0;
-    if (fscanf(file, "%llu %llu", &size, &resident) != 2)
-        resident = 0;
-    (void)fclose(file); /* the file was only read */
-    return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
 static void print_mails(struct page *page, const struct nb_metrics *metrics)
 {
     if (metrics->action_count == 0)
@@ -432,7 +419,7 @@ int nb_metrics_write(struct nb_metrics *metrics, const struct nb_engine_statisti
     PRINT(&page,
           "# HELP process_resident_memory_bytes Memory of the process.\n"
           "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes %.0f\n",
-          resident_bytes());
+          (double)nb_platform_memory().resident);
     print_http(&page, metrics);
     if (engine != NULL)
         print_engine(&page, engine);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/platform/platform.h"
 
 enum {
     FRESH_BYTES = 1024 * 1024,  /* a larger buffer lies in pages of its own (see server/main.c) */
@@ -215,32 +216,13 @@ uint64_t nb_spool_length(const struct nb_spool *spool)
     return spool->written + spool->tail.length;
 }
 
-/* Opens a file without a name. On file systems that cannot do this, it opens a file and removes its
- * name at once. */
-static int open_nameless(const char *directory)
-{
-    int file = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return file;
-    char path[4096];
-    int length = snprintf(path, sizeof path, "%s/" NAME "XXXXXX", directory);
-    if (length < 0 || (size_t)length >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    file = mkostemp(path, O_CLOEXEC);
-    if (file >= 0)
-        (void)unlink(path); /* if this fails, the remaining name does no harm to the reply */
-    return file;
-}
-
 /* Opens the file. Makes the folder again if it was removed since the start. The error is never "not
  * found", which would blame the client. */
 static int open_file(struct nb_spool *spool, struct nb_error *error)
 {
-    spool->file = open_nameless(spool->directory);
+    spool->file = nb_platform_nameless_file(spool->directory, NAME);
     if (spool->file < 0 && errno == ENOENT && mkdir(spool->directory, 0700) == 0)
-        spool->file = open_nameless(spool->directory);
+        spool->file = nb_platform_nameless_file(spool->directory, NAME);
     if (spool->file >= 0)
         return 0;
     int rc = nb_error_errno(error, errno,

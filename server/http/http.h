@@ -50,7 +50,7 @@ union nb_connection_address {
 struct nb_shaking {
     struct nb_tls_socket socket;          /* the socket that the session reads and writes */
     struct MHD_Connection *connection;    /* the connection that owns it */
-    bool is_watched;                      /* the socket is in the epoll, once it had to wait */
+    bool is_watched;                      /* the socket is watched, once it had to wait */
     struct nb_connection *before, *after; /* its neighbours in the list of waiting connections */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/platform/poller.h"
 #include "server/http/http.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,14 +34,13 @@ static void on_message(void *user, const char *format, va_list arguments)
  * example, for a head that is a line without a space. */
 static bool is_hung_up_on(const struct nb_http *http, const struct nb_connection *held)
 {
-    struct pollfd polled = {.fd = held->file, .events = POLLRDHUP};
     uint64_t state = atomic_load(&held->state);
     enum nb_phase phase = nb_connection_phase(state);
     uint64_t idle = nb_clock_monotonic() - nb_connection_since(state);
     return !held->is_tls &&
            (phase == NB_PHASE_FIRST || (phase == NB_PHASE_IDLE && held->is_kept)) &&
            !atomic_load(&http->server->is_stopping) &&
-           idle < http->server->startup->timeout * 1000000000u && poll(&polled, 1, 0) == 0;
+           idle < http->server->startup->timeout * 1000000000u && !nb_poller_has_ended(held->file);
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **state,

@@ -7,26 +7,22 @@
 #include "server/http/http_tls.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/platform/poller.h"
 #include "server/http/http_call.h"
 #include "server/http/server.h"
 #include "server/http/tls.h"
 
-enum { EVENTS_AT_ONCE = 64 };
-
 struct nb_handshakes {
     pthread_t thread;
-    int epoll;
-    int wake;             /* an eventfd: is_ending */
+    int poller;
+    int wake;             /* a bell: is_ending */
     pthread_mutex_t lock; /* guards the members below and the links of waiting connections; held
                              during calls of the library, which calls nothing here then */
     bool is_ending;
@@ -50,10 +46,10 @@ static void resume(struct nb_handshakes *h, struct nb_connection *held)
 
 static bool watch(const struct nb_handshakes *h, struct nb_connection *held, bool writes)
 {
-    struct epoll_event event = {.events = (writes ? EPOLLOUT : EPOLLIN) | EPOLLONESHOT,
-                                .data.ptr = held};
-    int action = held->shaking.is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    held->shaking.is_watched = epoll_ctl(h->epoll, action, held->file, &event) == 0;
+    unsigned what = (writes ? NB_POLLER_WRITE : NB_POLLER_READ) | NB_POLLER_ONCE;
+    held->shaking.is_watched = held->shaking.is_watched
+                                   ? nb_poller_change(h->poller, held->file, what, held)
+                                   : nb_poller_add(h->poller, held->file, what, held);
     return held->shaking.is_watched;
 }
 
@@ -80,28 +76,28 @@ static void wait_for_socket(struct nb_handshakes *h, struct nb_connection *held,
 static void forget(const struct nb_handshakes *h, struct nb_connection *held)
 {
     /* A duplicate of the file may outlive the connection (http/net/connections.h), and then the
-     * entry in the epoll would, too. */
+     * entry in the poller would, too. */
     if (held->shaking.is_watched)
-        (void)epoll_ctl(h->epoll, EPOLL_CTL_DEL, held->file, NULL);
+        nb_poller_remove(h->poller, held->file);
     held->shaking.is_watched = false;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* No event refers to a connection that has ended. Only this thread resumes waiting connections; a
- * waiting connection cannot end; and a socket is watched for a single event (EPOLLONESHOT). */
+ * waiting connection cannot end; and a socket is watched for a single event. */
 static void *handshakes_thread(void *user)
 {
     struct nb_handshakes *h = user;
-    struct epoll_event events[EVENTS_AT_ONCE];
+    struct nb_poller_event events[NB_POLLER_MOST];
     pthread_mutex_lock(&h->lock);
     while (!h->is_ending) {
         pthread_mutex_unlock(&h->lock);
-        int count = epoll_wait(h->epoll, events, EVENTS_AT_ONCE, -1);
+        int count = nb_poller_wait(h->poller, events, -1);
         pthread_mutex_lock(&h->lock);
         for (int i = 0; i < count; i++) { /* after an error the loop tries again */
-            if (events[i].data.ptr != NULL)
-                resume(h, events[i].data.ptr);
+            if (events[i].user != NULL)
+                resume(h, events[i].user);
         }
     }
     while (h->waiting != NULL)
@@ -114,8 +110,8 @@ static void *handshakes_thread(void *user)
 
 static void close_files(const struct nb_handshakes *h)
 {
-    if (h->epoll >= 0)
-        (void)close(h->epoll);
+    if (h->poller >= 0)
+        (void)close(h->poller);
     if (h->wake >= 0)
         (void)close(h->wake);
 }
@@ -125,10 +121,9 @@ int nb_handshakes_start(struct nb_handshakes **handshakes, struct nb_error *erro
     struct nb_handshakes *h = calloc(1, sizeof *h);
     if (h == NULL)
         return nb_error_no_memory(error);
-    h->epoll = epoll_create1(EPOLL_CLOEXEC);
-    h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct epoll_event woken = {.events = EPOLLIN, .data.ptr = NULL};
-    if (h->epoll < 0 || h->wake < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->wake, &woken) != 0 ||
+    h->poller = nb_poller_new();
+    h->wake = nb_bell_new();
+    if (h->poller < 0 || h->wake < 0 || !nb_poller_add(h->poller, h->wake, NB_POLLER_READ, NULL) ||
         pthread_mutex_init(&h->lock, NULL) != 0)
         goto failed;
     if (pthread_create(&h->thread, NULL, handshakes_thread, h) == 0) {
@@ -145,14 +140,12 @@ failed:
 void nb_handshakes_end(struct nb_handshakes *handshakes)
 {
     struct nb_handshakes *h = handshakes;
-    uint64_t one = 1;
     if (h == NULL)
         return;
     pthread_mutex_lock(&h->lock);
     h->is_ending = true;
     pthread_mutex_unlock(&h->lock);
-    ssize_t written = write(h->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken the thread already */
+    nb_bell_ring(h->wake);
     pthread_join(h->thread, NULL);
 }
 

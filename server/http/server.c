@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "core/base/number.h"
+#include "core/base/platform/platform.h"
 #include "server/http/access.h"
 #include "server/http/tls.h"
 #include "server/http/tokens.h"
@@ -267,12 +268,7 @@ static void follow(struct nb_peer *peer, const struct nb_forwarding *forwarding,
 
 static void find_user(struct nb_peer *peer, int socket)
 {
-    struct ucred process;
-    socklen_t size = sizeof process;
-    peer->has_user = peer->address.kind == NB_ADDRESS_FILE &&
-                     getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &process, &size) == 0;
-    if (peer->has_user)
-        peer->user = process.uid;
+    peer->has_user = peer->address.kind == NB_ADDRESS_FILE && nb_platform_peer(socket, &peer->user);
 }
 
 struct nb_peer nb_peer_of(const struct nb_sender *sender, const struct nb_networks *proxies)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/platform/poller.h"
 #include "server/http/admission.h"
 #include "server/http/body_transfer.h"
 #include "server/http/budget.h"
@@ -290,7 +291,6 @@ static const struct nb_carrier CARRIER = {suspend, resume, field, next_field};
 static void finish(struct nb_line_client *client)
 {
     struct nb_lines *lines = client->lines;
-    uint64_t one = 1;
     assert(nb_reply_is_there(&client->request) || client->is_cut);
     line_client_release(client);
     nb_reply_hold(&client->request);
@@ -299,8 +299,7 @@ static void finish(struct nb_line_client *client)
     pthread_mutex_lock(&lines->lock);
     nb_job_queue_add(&lines->finished, &client->job);
     pthread_mutex_unlock(&lines->lock);
-    ssize_t written = write(lines->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken the reader already */
+    nb_bell_ring(lines->wake);
 }
 
 static int call_handler(struct nb_line_client *client, struct nb_error *error)

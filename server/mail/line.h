@@ -19,7 +19,7 @@ struct sockaddr;
 struct nb_line_client; /* a connection */
 struct nb_lines;       /* the state that all connections share */
 
-/* Starts `threads` threads. `wake` is an eventfd; it is written to when nb_lines_finished has a
+/* Starts `threads` threads. `wake` is a bell, which rings when nb_lines_finished has a
  * connection to return. `server` is borrowed until nb_lines_stop. Returns 0, NB_NO_MEMORY or
  * NB_IO. */
 int nb_lines_start(struct nb_server *server, unsigned threads, int wake, struct nb_lines **lines,

@@ -16,13 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/platform/platform.h"
 #include "server/base/log.h"
 #include "server/base/systemd.h"
 #include "server/base/version.h"
@@ -162,11 +162,10 @@ static int serve_with_settings(struct nb_milter_options *options, struct nb_erro
 static int be_server(struct nb_milter_options *options)
 {
     struct nb_error error = {0};
-    (void)prctl(PR_SET_NAME, "milter-server");
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    nb_platform_follow_parent("milter-server", SIGTERM);
     (void)setpgid(0, 0);
     if (getppid() != first_process)
-        return EXIT_FAILURE; /* the first process ended before prctl(2) was called */
+        return EXIT_FAILURE; /* the first process ended before that */
     int rc = serve_with_settings(options, &error);
     if (rc != 0)
         nb_log(NB_LOG_ERROR, "%s", error.text);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/platform/poller.h"
 #include "core/base/system.h"
 
 enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
@@ -218,11 +219,9 @@ int nb_database_wait(struct nb_database *d, int wake, int milliseconds, struct n
 {
     struct pollfd waits[2] = {{.fd = PQsocket(d->connection), .events = POLLIN},
                               {.fd = wake, .events = POLLIN}};
-    uint64_t count;
     if (take_notifications(d) || poll(waits, 2, milliseconds) <= 0) /* notified, or nothing new */
         return 0;
-    if (waits[1].revents != 0 && read(wake, &count, sizeof count) < 0)
-        count = 0; /* the eventfd was empty */
+    nb_bell_clear(wake);
     if (waits[0].revents != 0 && !PQconsumeInput(d->connection))
         return fail(d, error);
     (void)take_notifications(d);

@@ -6,12 +6,12 @@
 #ifndef NB_SERVER_NODES_DATABASE_H
 #define NB_SERVER_NODES_DATABASE_H
 
-#include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/base/platform/byte_order.h"
 
 struct nb_database;
 
@@ -71,7 +71,7 @@ int nb_database_run(struct nb_database *database, const char *statement,
                     const struct nb_sql_value values[NB_SQL_VALUES], struct nb_sql_rows *rows,
                     struct nb_error *error);
 
-/* Waits until a notification comes, `wake` (an eventfd) can be read, or `milliseconds` have passed.
+/* Waits until a notification comes, the bell `wake` rings, or `milliseconds` have passed.
  * Returns 0 or NB_STOPPING. */
 int nb_database_wait(struct nb_database *database, int wake, int milliseconds,
                      struct nb_error *error);

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/platform/poller.h"
 #include "core/base/system.h"
 #include "core/model/relayed.h"
 #include "core/model/state.h"
@@ -21,9 +21,7 @@ enum { SAME_MILLISECONDS = 30000 };
 static void wake(void *worker)
 {
     const struct nb_stream_worker *l = worker;
-    const uint64_t one = 1;
-    if (write(l->wake, &one, sizeof one) < 0)
-        return; /* the counter is full: the worker is being woken already */
+    nb_bell_ring(l->wake);
 }
 
 static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *error)
@@ -39,9 +37,9 @@ static int worker_start(struct nb_nodes *n, unsigned which, struct nb_error *err
         if (n->workers[i].nodes != NULL && strcmp(n->workers[i].conninfo, l->conninfo) == 0)
             l->is_first = false;
     (void)snprintf(l->reason, sizeof l->reason, "it has not reached the database yet");
-    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    l->wake = nb_bell_new();
     if (l->wake < 0)
-        return nb_error_errno(error, errno, "an eventfd");
+        return nb_error_errno(error, errno, "a bell for a thread");
     const struct nb_replica_settings settings = {
         .wake = wake,
         .user = l,

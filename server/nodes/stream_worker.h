@@ -21,7 +21,7 @@ struct nb_stream_worker {
     char *conninfo; /* owned */
     bool is_first;  /* the first worker of its database, which reads the members */
     pthread_t thread;
-    int wake;                      /* an eventfd: a message waits, or an answer is wanted */
+    int wake;                      /* a bell: a message waits, or an answer is wanted */
     struct nb_replica *replica;    /* NULL: the node does not follow the stream */
     atomic_bool is_outrun;         /* the stream begins after this node's position */
     atomic_uint_fast64_t put_back; /* lost entries that this node has put back */

@@ -2,8 +2,6 @@
 #include "server/client/base/client.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/base/platform/platform.h"
 #include "core/base/string.h"
 #include "server/http/call/path.h"
 
@@ -189,14 +188,6 @@ int nb_temporary_fault(int reason, struct nb_error *error)
 
 int nb_temporary_file(struct nb_error *error)
 {
-    int file = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%s/bayesc-XXXXXX", temporary_folder());
-        errno = ENAMETOOLONG;
-        file = length > 0 && (size_t)length < sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
-        if (file >= 0)
-            (void)unlink(path); /* a name that stays does no harm */
-    }
+    int file = nb_platform_nameless_file(temporary_folder(), "bayesc-");
     return file >= 0 ? file : nb_temporary_fault(errno, error);
 }

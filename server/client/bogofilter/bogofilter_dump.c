@@ -8,6 +8,7 @@
  * document at most once. Document d gets the occurrences d, d + M, d + 2M ... Each of these has a
  * cursor, which moves on by one occurrence from document to document.
  */
+#include "core/base/platform/platform.h"
 #include "server/client/bogofilter/bogofilter.h"
 
 #include <stdlib.h>
@@ -255,12 +256,11 @@ static int start(struct stream *s)
 
 FILE *nb_bogofilter_dump(const struct nb_bogofilter_list *list)
 {
-    static const cookie_io_functions_t functions = {.read = read_stream, .close = close_stream};
     struct stream *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->list = list;
-    FILE *file = start(s) == 0 ? fopencookie(s, "r", functions) : NULL;
+    FILE *file = start(s) == 0 ? nb_platform_stream(s, read_stream, close_stream) : NULL;
     if (file == NULL)
         (void)close_stream(s);
     return file;

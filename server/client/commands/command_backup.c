@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/archive/backup/format.h"
+#include "core/base/platform/platform.h"
 #include "server/client/commands/commands.h"
 
 /* ---- backup ---------------------------------------------------------------------------------- */
@@ -94,10 +95,8 @@ enum { PATH_ROOM = 4096 };
 static void run_beside(const char *beside, char *const *words)
 {
     char path[PATH_ROOM + 64];
-    ssize_t length = readlink("/proc/self/exe", path, PATH_ROOM);
-    if (length <= 0 || length == PATH_ROOM)
+    if (nb_platform_program_path(path, PATH_ROOM) == 0)
         return;
-    path[length] = '\0';
     char *end = strrchr(path, '/');
     if (end == NULL || strlen(beside) + 1 > sizeof path - (size_t)(end + 1 - path))
         return;

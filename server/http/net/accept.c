@@ -7,12 +7,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/platform/poller.h"
 #include "core/base/system.h"
 #include "server/base/log.h"
 #include "server/http/http.h"
@@ -22,7 +21,7 @@
 #include "server/mail/line.h"
 #include "server/mail/line_head.h"
 
-enum { EVENTS_AT_ONCE = 64, ACCEPTS_AT_ONCE = 64 };
+enum { ACCEPTS_AT_ONCE = 64 };
 
 /* When descriptors or memory have run out, accepting again at once would only fail again. */
 static const uint64_t PAUSE_NANOSECONDS = 100000000u;
@@ -37,7 +36,7 @@ struct link {
 struct client {
     struct link link; /* the first member */
     int file;
-    bool is_watched; /* the epoll watches it */
+    bool is_watched; /* the acceptor's poller has it */
     bool is_tls;
     bool is_probe; /* it has a place only for a health check */
     uint64_t opened;
@@ -53,8 +52,8 @@ struct nb_acceptor {
     int sockets[NB_LISTEN_SOCKETS]; /* those of the settings */
     struct nb_lines *lines;
     pthread_t thread;
-    int epoll;
-    int wake; /* an eventfd: nb_lines_finished has a connection, or is_ending is set */
+    int poller;
+    int wake; /* a bell: nb_lines_finished has a connection, or is_ending is set */
     atomic_bool is_ending;
     /* For the thread alone: */
     struct link waiting;   /* connections that wait for the client, by their last progress */
@@ -86,22 +85,24 @@ static struct client *first(const struct link *list)
     return list->after != list ? (struct client *)(void *)list->after : NULL;
 }
 
-/* Sets the events that the epoll watches for; 0: none. */
-static bool watch(struct nb_acceptor *a, struct client *c, uint32_t events)
+/* Sets what the client is watched for (NB_POLLER_READ ...); 0: nothing. */
+static bool watch(struct nb_acceptor *a, struct client *c, unsigned what)
 {
-    struct epoll_event event = {.events = events, .data.ptr = c};
-    if (events == 0 && !c->is_watched)
-        return true;
-    int action = events == 0 ? EPOLL_CTL_DEL : c->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    c->is_watched = events != 0;
-    return epoll_ctl(a->epoll, action, c->file, &event) == 0;
+    bool was_watched = c->is_watched;
+    c->is_watched = what != 0;
+    if (what != 0)
+        return was_watched ? nb_poller_change(a->poller, c->file, what, c)
+                           : nb_poller_add(a->poller, c->file, what, c);
+    if (was_watched)
+        nb_poller_remove(a->poller, c->file);
+    return true;
 }
 
 static void drop(struct nb_acceptor *a, struct client *c, bool lingers)
 {
     nb_line_client_free(&c->line);
     unlink_client(c);
-    (void)watch(a, c, 0); /* fails if the client is not watched */
+    (void)watch(a, c, 0);
     if (lingers)
         nb_linger_add(a->settings.linger, c->file);
     else
@@ -165,7 +166,7 @@ static void go_on(struct nb_acceptor *a, struct client *c)
             return;
         }
         touch(a, c, &a->waiting);
-        is_watched = watch(a, c, next == NB_LINE_READ ? EPOLLIN : EPOLLOUT);
+        is_watched = watch(a, c, next == NB_LINE_READ ? NB_POLLER_READ : NB_POLLER_WRITE);
         break;
     case NB_LINE_WORK:
         touch(a, c, &a->working);
@@ -196,7 +197,7 @@ static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_strin
 }
 
 /* Looks at the first bytes without taking them from the socket; therefore the socket is watched for
- * new bytes only (EPOLLET). `is_last`: no more will come; undecided bytes are then no request. */
+ * new bytes only. `is_last`: no more will come; undecided bytes are then no request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 {
     char bytes[NB_LINE_SNIFF_BYTES];
@@ -237,16 +238,10 @@ static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 
 /* ---- accepting ------------------------------------------------------------------------------- */
 
-static bool listen_on(struct nb_acceptor *a, int action, int which)
+static bool listen_on(struct nb_acceptor *a, int which)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &a->sockets[which]};
-    return a->sockets[which] < 0 || epoll_ctl(a->epoll, action, a->sockets[which], &event) == 0;
-}
-
-static void listen_again(struct nb_acceptor *a, int action)
-{
-    for (int i = 0; i < NB_LISTEN_SOCKETS; i++)
-        (void)listen_on(a, action, i); /* this succeeded at the start */
+    return a->sockets[which] < 0 ||
+           nb_poller_add(a->poller, a->sockets[which], NB_POLLER_READ, &a->sockets[which]);
 }
 
 static void pause_accepting(struct nb_acceptor *a)
@@ -254,7 +249,8 @@ static void pause_accepting(struct nb_acceptor *a)
     if (!a->is_starved)
         nb_log(NB_LOG_WARNING, "cannot accept connections reason=\"%s\"", strerror(errno));
     a->is_starved = true;
-    listen_again(a, EPOLL_CTL_DEL);
+    for (int i = 0; i < NB_LISTEN_SOCKETS; i++)
+        nb_poller_remove(a->poller, a->sockets[i]);
     a->paused_until = a->now + PAUSE_NANOSECONDS;
 }
 
@@ -270,7 +266,7 @@ static bool accept_one(struct nb_acceptor *a, int which)
         client.address_length = sizeof client.address;
     if (client.file < 0) {
         if (errno == EINVAL) /* shut down: a stop */
-            (void)listen_on(a, EPOLL_CTL_DEL, which);
+            nb_poller_remove(a->poller, a->sockets[which]);
         else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
             pause_accepting(a);
         else
@@ -299,7 +295,7 @@ static bool accept_one(struct nb_acceptor *a, int which)
     c->is_probe = place == NB_PLACE_PROBE;
     c->opened = c->since = a->now;
     append(&a->waiting, c);
-    if (!watch(a, c, EPOLLIN | EPOLLRDHUP | EPOLLET))
+    if (!watch(a, c, NB_POLLER_READ | NB_POLLER_END | NB_POLLER_NEWS))
         drop(a, c, false);
     return true;
 }
@@ -328,40 +324,39 @@ static void expire(struct nb_acceptor *a)
         drop(a, oldest, false);
     if (a->paused_until != 0 && a->now >= a->paused_until) {
         a->paused_until = 0;
-        listen_again(a, EPOLL_CTL_ADD);
+        for (int i = 0; i < NB_LISTEN_SOCKETS; i++)
+            (void)listen_on(a, i); /* this succeeded at the start */
     }
 }
 
-static void handle(struct nb_acceptor *a, const struct epoll_event *event)
+static void handle(struct nb_acceptor *a, const struct nb_poller_event *event)
 {
-    struct client *c = event->data.ptr;
+    struct client *c = event->user;
     for (int i = 0; i < NB_LISTEN_SOCKETS; i++) {
-        if (event->data.ptr == &a->sockets[i]) {
+        if (event->user == &a->sockets[i]) {
             for (int k = 0; k < ACCEPTS_AT_ONCE && accept_one(a, i); k++)
                 ;
             return;
         }
     }
-    if (event->data.ptr == &a->wake) {
-        uint64_t number;
-        if (read(a->wake, &number, sizeof number) < 0)
-            number = 0; /* reading only empties the eventfd */
+    if (event->user == &a->wake) {
+        nb_bell_clear(a->wake);
         while ((c = nb_lines_finished(a->lines)) != NULL)
             go_on(a, c);
     } else if (c->line != NULL) {
         go_on(a, c);
     } else {
-        sniff(a, c, (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
+        sniff(a, c, event->has_ended);
     }
 }
 
 static void *acceptor_thread(void *user)
 {
     struct nb_acceptor *a = user;
-    struct epoll_event events[EVENTS_AT_ONCE];
+    struct nb_poller_event events[NB_POLLER_MOST];
     a->now = nb_clock_monotonic();
     while (!atomic_load(&a->is_ending)) {
-        int count = epoll_wait(a->epoll, events, EVENTS_AT_ONCE, time_left(a));
+        int count = nb_poller_wait(a->poller, events, time_left(a));
         a->now = nb_clock_monotonic();
         const struct nb_configuration *in_force = nb_configurations_take(a->settings.server);
         a->body_rate = in_force->config.body_rate;
@@ -385,8 +380,8 @@ static void dismantle(struct nb_acceptor **acceptor)
         drop(a, first(&a->waiting), false);
     while (first(&a->working) != NULL)
         drop(a, first(&a->working), false);
-    if (a->epoll >= 0)
-        (void)close(a->epoll);
+    if (a->poller >= 0)
+        (void)close(a->poller);
     if (a->wake >= 0)
         (void)close(a->wake);
     free(a);
@@ -402,15 +397,15 @@ int nb_acceptor_start(const struct nb_acceptor_settings *settings, struct nb_acc
     a->settings = *settings;
     a->waiting = (struct link){&a->waiting, &a->waiting};
     a->working = (struct link){&a->working, &a->working};
-    a->epoll = epoll_create1(EPOLL_CLOEXEC);
-    a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct epoll_event woken = {.events = EPOLLIN, .data.ptr = &a->wake};
+    a->poller = nb_poller_new();
+    a->wake = nb_bell_new();
     int rc = 0;
     memcpy(a->sockets, settings->sockets, sizeof a->sockets);
-    if (a->epoll < 0 || a->wake < 0 || epoll_ctl(a->epoll, EPOLL_CTL_ADD, a->wake, &woken) != 0 ||
-        !listen_on(a, EPOLL_CTL_ADD, NB_LISTEN_PORT) ||
-        !listen_on(a, EPOLL_CTL_ADD, NB_LISTEN_FILE) || !listen_on(a, EPOLL_CTL_ADD, NB_LISTEN_TLS))
-        rc = nb_error_errno(error, errno, "epoll");
+    if (a->poller < 0 || a->wake < 0 ||
+        !nb_poller_add(a->poller, a->wake, NB_POLLER_READ, &a->wake) ||
+        !listen_on(a, NB_LISTEN_PORT) || !listen_on(a, NB_LISTEN_FILE) ||
+        !listen_on(a, NB_LISTEN_TLS))
+        rc = nb_error_errno(error, errno, "a poller of sockets");
     if (rc == 0)
         rc = nb_lines_start(settings->server, settings->threads, a->wake, &a->lines, error);
     if (rc == 0 && pthread_create(&a->thread, NULL, acceptor_thread, a) != 0)
@@ -426,12 +421,10 @@ int nb_acceptor_start(const struct nb_acceptor_settings *settings, struct nb_acc
 void nb_acceptor_stop(struct nb_acceptor **acceptor)
 {
     struct nb_acceptor *a = *acceptor;
-    uint64_t one = 1;
     if (a == NULL)
         return;
     atomic_store(&a->is_ending, true);
-    ssize_t written = write(a->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken the thread already */
+    nb_bell_ring(a->wake);
     pthread_join(a->thread, NULL);
     dismantle(acceptor);
 }

@@ -2,8 +2,8 @@
  *
  * Accepts connections on the one port and detects their protocol from their first bytes, without
  * consuming them: HTTP goes to the HTTP server, the line protocols of mail filters are served here
- * (line.h). It has one thread with an epoll, so a client that connects and sends nothing costs only
- * a descriptor and an entry until `timeout`. Started and stopped by the main thread.
+ * (line.h). It has one thread, which watches them, so a client that connects and sends nothing
+ * costs only a descriptor and an entry until `timeout`. Started and stopped by the main thread.
  */
 #ifndef NB_SERVER_HTTP_NET_ACCEPT_H
 #define NB_SERVER_HTTP_NET_ACCEPT_H

@@ -2,18 +2,16 @@
 #include "server/http/net/connection_guard.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "config/config.h"
+#include "core/base/platform/poller.h"
 #include "core/base/system.h"
 #include "server/base/metrics.h"
 #include "server/http/library.h"
@@ -21,7 +19,6 @@
 #include "server/http/server.h"
 
 enum {
-    EVENTS_AT_ONCE = 64,
     LOOK_MILLISECONDS = 100,
     VACANT_LOOKS = 20,
     DRAIN_LOOKS = 400,
@@ -48,8 +45,8 @@ struct nb_connection_guard {
     struct nb_server *server;
     struct nb_connections *connections;
     pthread_t thread;
-    int epoll;
-    int wake;             /* an eventfd: a connection has come, or is_ending is set */
+    int poller;
+    int wake;             /* a bell: a connection has come, or is_ending is set */
     pthread_mutex_t lock; /* guards the members below and all `guarded`; the lock of `connections`
                              may be taken while it is held */
     bool is_ending;
@@ -60,13 +57,6 @@ struct nb_connection_guard {
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void wake(struct nb_connection_guard *g)
-{
-    uint64_t one = 1;
-    ssize_t written = write(g->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken the thread already */
-}
-
 struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, bool is_tls,
                                    const union nb_connection_address *address, socklen_t length)
 {
@@ -74,7 +64,6 @@ struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, 
     struct guarded *one = calloc(1, sizeof *one);
     if (one == NULL)
         return NULL;
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = one};
     nb_connection_init(&one->held, file, is_tls, address, length);
     pthread_mutex_lock(&guard->lock);
     bool sleeps = guard->sleeps;
@@ -85,10 +74,10 @@ struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, 
         guard->all->before = one;
     guard->all = one;
     /* If there is no memory for the watch, the connection ends by its time-out. */
-    (void)epoll_ctl(guard->epoll, EPOLL_CTL_ADD, file, &event);
+    (void)nb_poller_add(guard->poller, file, NB_POLLER_END | NB_POLLER_ONCE, one);
     pthread_mutex_unlock(&guard->lock);
     if (sleeps)
-        wake(guard);
+        nb_bell_ring(guard->wake);
     return &one->held;
 }
 
@@ -109,8 +98,8 @@ void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *he
     pthread_mutex_lock(&guard->lock);
     take_out(guard, one);
     /* A duplicate of the file may outlive it (connections.h), and then events of the duplicate
-     * would arrive here. The call fails if the file was closed. */
-    (void)epoll_ctl(guard->epoll, EPOLL_CTL_DEL, held->file, NULL);
+     * would arrive here. */
+    nb_poller_remove(guard->poller, held->file);
     if (!one->is_lost)
         nb_connections_close(guard->connections, &held->address.any);
     pthread_mutex_unlock(&guard->lock);
@@ -224,13 +213,13 @@ static void look_at_lost(struct nb_connection_guard *g, struct guarded *one, uin
 static void look(struct nb_connection_guard *g, const struct nb_config *config)
 {
     uint64_t now = nb_clock_monotonic();
-    struct epoll_event events[EVENTS_AT_ONCE];
+    struct nb_poller_event events[NB_POLLER_MOST];
     int count;
     do {
-        count = epoll_wait(g->epoll, events, EVENTS_AT_ONCE, 0);
+        count = nb_poller_wait(g->poller, events, 0);
         for (int i = 0; i < count; i++)
-            ((struct guarded *)events[i].data.ptr)->has_ended = true;
-    } while (count == EVENTS_AT_ONCE);
+            ((struct guarded *)events[i].user)->has_ended = true;
+    } while (count == NB_POLLER_MOST);
     for (struct guarded *one = g->all; one != NULL; one = one->after) {
         uint64_t state = atomic_load(&one->held.state);
         if (!atomic_load(&one->held.is_started)) {
@@ -247,7 +236,6 @@ static void *guard_thread(void *user)
 {
     struct nb_connection_guard *g = user;
     struct pollfd polled = {.fd = g->wake, .events = POLLIN};
-    uint64_t number;
     pthread_mutex_lock(&g->lock);
     while (!g->is_ending) {
         g->vacant = g->all == NULL ? g->vacant + 1 : 0;
@@ -255,8 +243,8 @@ static void *guard_thread(void *user)
                                                  waking it for each connection would be costly */
         int pause = g->sleeps ? -1 : LOOK_MILLISECONDS;
         pthread_mutex_unlock(&g->lock);
-        if (poll(&polled, 1, pause) > 0 && read(g->wake, &number, sizeof number) < 0)
-            number = 0; /* reading only empties the eventfd */
+        if (poll(&polled, 1, pause) > 0)
+            nb_bell_clear(g->wake);
         const struct nb_configuration *in_force = nb_configurations_take(g->server);
         pthread_mutex_lock(&g->lock);
         look(g, &in_force->config);
@@ -271,8 +259,8 @@ static void *guard_thread(void *user)
 
 static void close_files(const struct nb_connection_guard *g)
 {
-    if (g->epoll >= 0)
-        (void)close(g->epoll);
+    if (g->poller >= 0)
+        (void)close(g->poller);
     if (g->wake >= 0)
         (void)close(g->wake);
 }
@@ -285,9 +273,9 @@ int nb_guard_start(struct nb_server *server, struct nb_connections *connections,
         return nb_error_no_memory(error);
     g->server = server;
     g->connections = connections;
-    g->epoll = epoll_create1(EPOLL_CLOEXEC);
-    g->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (g->epoll < 0 || g->wake < 0 || pthread_mutex_init(&g->lock, NULL) != 0)
+    g->poller = nb_poller_new();
+    g->wake = nb_bell_new();
+    if (g->poller < 0 || g->wake < 0 || pthread_mutex_init(&g->lock, NULL) != 0)
         goto failed;
     if (pthread_create(&g->thread, NULL, guard_thread, g) == 0) {
         *guard = g;
@@ -331,7 +319,7 @@ void nb_guard_stop(struct nb_connection_guard **guard)
     pthread_mutex_lock(&g->lock);
     g->is_ending = true;
     pthread_mutex_unlock(&g->lock);
-    wake(g);
+    nb_bell_ring(g->wake);
     pthread_join(g->thread, NULL);
     while (g->all != NULL) {
         struct guarded *one = g->all;

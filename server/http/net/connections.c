@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "config/config.h"
 #include "core/base/error.h"
+#include "core/base/platform/poller.h"
 #include "core/base/system.h"
 #include "server/base/metrics.h"
 #include "server/http/access.h"
@@ -212,7 +212,7 @@ struct lingering {
 
 struct nb_linger {
     pthread_t thread;
-    int wake;             /* an eventfd */
+    int wake;             /* a bell */
     pthread_mutex_t lock; /* guards the members below; no other lock is taken while it is held */
     bool is_ending;
     size_t count;
@@ -247,9 +247,7 @@ static void *linger_thread(void *user)
             polled[i + 1] = (struct pollfd){.fd = l->all[i].file, .events = POLLIN};
         pthread_mutex_unlock(&l->lock);
         (void)poll(polled, count + 1, count > 0 ? 250 : -1); /* an error: try again */
-        uint64_t number;
-        if ((polled[0].revents & POLLIN) != 0 && read(l->wake, &number, sizeof number) < 0)
-            number = 0; /* reading only empties the eventfd */
+        nb_bell_clear(l->wake);
         pthread_mutex_lock(&l->lock);
         uint64_t now = nb_clock_monotonic();
         for (size_t i = l->count; i-- > 0;)
@@ -261,19 +259,12 @@ static void *linger_thread(void *user)
     return NULL;
 }
 
-static void wake(struct nb_linger *l)
-{
-    uint64_t one = 1;
-    ssize_t written = write(l->wake, &one, sizeof one);
-    (void)written; /* a full eventfd has woken the thread already */
-}
-
 int nb_linger_start(struct nb_linger **linger)
 {
     struct nb_linger *l = calloc(1, sizeof *l);
     if (l == NULL)
         return NB_NO_MEMORY;
-    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    l->wake = nb_bell_new();
     if (l->wake < 0 || pthread_mutex_init(&l->lock, NULL) != 0)
         goto failed;
     if (pthread_create(&l->thread, NULL, linger_thread, l) == 0) {
@@ -296,7 +287,7 @@ void nb_linger_stop(struct nb_linger **linger)
     pthread_mutex_lock(&l->lock);
     l->is_ending = true;
     pthread_mutex_unlock(&l->lock);
-    wake(l);
+    nb_bell_ring(l->wake);
     pthread_join(l->thread, NULL);
     while (l->count > 0)
         forget(l, 0);
@@ -315,7 +306,7 @@ void nb_linger_add(struct nb_linger *linger, int file)
         linger->all[linger->count++] = (struct lingering){file, nb_clock_monotonic(), 0};
     pthread_mutex_unlock(&linger->lock);
     if (is_taken)
-        wake(linger);
+        nb_bell_ring(linger->wake);
     else
         (void)close(file);
 }
