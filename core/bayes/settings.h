@@ -88,6 +88,7 @@ struct nb_settings {
     char *mail_server;          /* owned; tokenizer/mail_values.h. NULL: none */
     uint32_t tokenizer_fields;  /* bits 1u << enum nb_field; fixed by the first document */
     uint32_t tokenizer_version; /* NB_TOKENIZER_VERSION of the counts; not a user's setting */
+    bool is_challenger;         /* of another model (core/jobs/challenger); not a user's setting */
 };
 
 enum nb_setting_type {

@@ -15,6 +15,8 @@ static const char parent_name[] = "parent";
 static const char smoothing_by_name[] = "smoothing_by";
 /* In the store only, once a calibration has been fitted. */
 static const char fitted_name[] = "calibration_fitted";
+/* In the store only, and only for a challenger; without a value. */
+static const char challenger_name[] = "challenger";
 
 /* The place of a setting in the table. */
 static size_t place_of(const char *name)
@@ -122,7 +124,8 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     bool has_more = settings->smoothing_by.kind != NB_SMOOTHING_ONE;
     for (size_t i = 0; i < count; i++)
         entries += has_entry(&table[i], settings);
-    nb_pack_varint(&to.w, entries + has_more + (settings->fitted != NULL));
+    nb_pack_varint(&to.w,
+                   entries + has_more + (settings->fitted != NULL) + settings->is_challenger);
     if (has_entry(parent, settings))
         write_setting(&to, parent, settings);
     for (size_t i = 0; i < count; i++)
@@ -138,6 +141,8 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
         nb_calibration_write(&to.v, settings->fitted);
         write_entry(&to, fitted_name);
     }
+    if (settings->is_challenger)
+        write_entry(&to, challenger_name);
     nb_buffer_deinit(&to.value);
     int rc = to.w.code != 0 ? to.w.code : to.v.code;
     if (rc != 0)
@@ -254,7 +259,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
 /* Returns the number of an entry's bit: first the table's settings, then store-only entries. */
 static size_t number_of(struct nb_string name)
 {
-    static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name, NULL};
+    static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name,
+                                              challenger_name, NULL};
     size_t count, i = 0;
     const struct nb_setting *table = nb_settings_table(&count);
     while (i < count && !nb_string_equals(name, table[i].name))
@@ -268,7 +274,7 @@ static size_t number_of(struct nb_string name)
 static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
                       struct nb_error *error)
 {
-    enum { VERSION, SMOOTHING, FITTED, UNKNOWN };
+    enum { VERSION, SMOOTHING, FITTED, CHALLENGER, UNKNOWN };
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     struct nb_string name = nb_unpack_string(r);
@@ -287,6 +293,8 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
         rc = nb_smoothing_read(&value, &settings->smoothing_by);
     else if (i == count + FITTED)
         rc = nb_calibration_read(&value, &settings->fitted);
+    else if (i == count + CHALLENGER)
+        settings->is_challenger = true;
     else
         rc = NB_VERSION;
     *seen |= UINT64_C(1) << i;

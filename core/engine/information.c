@@ -353,6 +353,19 @@ bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
     return has_drift;
 }
 
+bool nb_engine_is_challenger(struct nb_engine *engine, struct nb_string model)
+{
+    static const size_t suffix = sizeof NB_CHALLENGER_SUFFIX - 1;
+    struct nb_model_info info;
+    if (model.length <= suffix ||
+        memcmp(model.bytes + model.length - suffix, NB_CHALLENGER_SUFFIX, suffix) != 0 ||
+        nb_engine_model(engine, model, &info, NULL) != 0)
+        return false;
+    bool is_challenger = !info.is_damaged && info.settings.is_challenger;
+    nb_model_info_deinit(&info);
+    return is_challenger;
+}
+
 uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string model)
 {
     struct nb_live *live;

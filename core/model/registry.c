@@ -2,6 +2,7 @@
 #include "core/model/registry.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,7 +280,11 @@ int nb_registry_make_unsaved(struct nb_engine *engine, struct nb_string name,
                              struct nb_error *error)
 {
     struct nb_own_key own;
-    nb_registry_key_of(engine, settings->parent, &own);
+    char champion[NB_MODEL_NAME_MOST + 1];
+    (void)snprintf(champion, sizeof champion, "%.*s",
+                   (int)(name.length - settings->is_challenger * (sizeof NB_CHALLENGER_SUFFIX - 1)),
+                   name.bytes); /* it fits */
+    nb_registry_key_of(engine, settings->is_challenger ? champion : settings->parent, &own);
     struct nb_live *live = nb_live_new(name, 0, &own, &engine->key);
     if (live == NULL)
         return nb_error_no_memory(error);

@@ -133,6 +133,7 @@ struct nb_submitted {
     struct nb_buffer foreseen_texts; /* ... their texts by nb_features_encode; empty: not done */
     uint64_t positions;
     uint64_t judged; /* as in struct nb_change */
+    bool is_judged;  /* `judged` is given: the document is not judged here */
     bool truncated;
     struct nb_relayed relayed; /* set for a change from the stream that nodes share */
     struct nb_receipt receipt;

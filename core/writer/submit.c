@@ -300,6 +300,27 @@ int nb_batch_release(struct nb_batch *batch, struct nb_string id, struct nb_stri
     return batch_add_bare(batch, &change, id, q.source, error);
 }
 
+/* ---- bags ------------------------------------------------------------------------------------ */
+
+int nb_batch_train_bag(struct nb_batch *batch, const struct nb_bag_document *document,
+                       struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(batch->live);
+    struct nb_submitted change = {.kind = NB_SUBMITTED_TRAIN,
+                                  .fields = published->settings.tokenizer_fields,
+                                  .judged = document->judged,
+                                  .is_judged = true};
+    struct nb_bag own = batch->scratch;
+    nb_published_release(&published);
+    batch->scratch = *document->bag; /* lent for the look-up */
+    int rc = nb_buffer_append(&change.label, document->label.bytes, document->label.length);
+    if (rc == 0)
+        rc = nb_submitted_features(batch, &change);
+    batch->scratch = own;
+    return rc != 0 ? batch_end_change(batch, &change, rc, error)
+                   : batch_add_bare(batch, &change, document->id, document->source, error);
+}
+
 /* ---- the history ----------------------------------------------------------------------------- */
 
 /* Whether the document is learned or stored. True also on a read error: the writer will meet the

@@ -12,6 +12,7 @@
 #include "core/writer/batch.h"
 #include "tokenizer/document.h"
 
+struct nb_bag;
 struct nb_batch;
 struct nb_engine;
 struct nb_live;
@@ -33,6 +34,17 @@ int nb_batch_new_of(struct nb_engine *engine, struct nb_live *live, struct nb_ba
                     struct nb_error *error);
 void nb_batch_free(struct nb_batch **batch);
 
+/* A document whose bag the caller has made, for exactly this model. All borrowed. */
+struct nb_bag_document {
+    struct nb_string id, source;
+    struct nb_string label; /* length 0: the document is stored without one */
+    struct nb_bag *bag;     /* with positions and `truncated`; unchanged afterwards */
+    uint64_t judged;        /* as in struct nb_change */
+};
+/* As nb_batch_train, for a batch of nb_batch_new_of. Returns 0, NB_UNUSABLE (source) or
+ * NB_NO_MEMORY. */
+int nb_batch_train_bag(struct nb_batch *batch, const struct nb_bag_document *document,
+                       struct nb_error *error);
 /* Adds a change of the label of the learned or stored document `id`; its content stays the same. If
  * there is no such document but the model's history has a verdict about it, it is trained with the
  * content in the history. `label` as for nb_batch_train. NB_UNUSABLE, besides other reasons: the

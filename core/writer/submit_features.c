@@ -330,7 +330,7 @@ static int find_rows(struct nb_batch *batch, const struct nb_bag *bag, const str
         model); /* read before the search, because rows are assigned meanwhile */
     nb_model_find_use(model, bag->features, bag->size, r->rows, r->unused);
     change->lost_rows = nb_model_lost_rows(model);
-    int rc = judge(batch, published, r, change);
+    int rc = change->is_judged ? 0 : judge(batch, published, r, change);
     nb_model_unlock(model);
     nb_published_release(&published);
     return rc;
