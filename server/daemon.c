@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
+#include "server/api/challengers.h"
 #include "server/api/evaluations.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
@@ -323,10 +324,13 @@ static int open_and_serve(struct nb_server *server, const struct nb_options *opt
     if (rc == 0)
         rc = join(server, error);
     if (rc == 0)
+        rc = nb_challengers_start(server->engine, &server->challengers, error);
+    if (rc == 0)
         rc = nb_events_start(server->engine, server->startup, &server->events, error);
     if (rc == 0)
         rc = serve(server, options, &rejoin, error);
     nb_events_stop(&server->events);
+    nb_challengers_stop(&server->challengers);
     nb_rejoin_stop(&rejoin);
     nb_nodes_stop(&server->nodes);
     nb_spare_drop(&server->spare, UINT64_MAX);

@@ -14,6 +14,7 @@ static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
 static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
 static const char *const TRAIN_QUERY[] = {"label", "id", "source", "unlabelled", "attached", NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
+static const char *const CHALLENGER_QUERY[] = {"source", "dry_run", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
@@ -103,6 +104,13 @@ static const struct nb_route ROUTES[] = {
          nb_route_delete_label),
     LONG("POST", "/v1/models/{model}/refit", ADMIN, NONE, SOURCE_QUERY, nb_route_refit),
     LONG("POST", "/v1/models/{model}/from/{old}", ADMIN, NONE, COPY_QUERY, nb_route_copy_model),
+    LONG("POST", "/v1/models/{model}/challenger", ADMIN, SETTINGS, CHALLENGER_QUERY,
+         nb_route_make_challenger),
+    LONG("GET", "/v1/models/{model}/challenger", CLASSIFY, NONE, NO_QUERY, nb_route_challenger),
+    LONG("DELETE", "/v1/models/{model}/challenger", ADMIN, NONE, SOURCE_QUERY,
+         nb_route_drop_challenger),
+    LONG("POST", "/v1/models/{model}/challenger/promote", ADMIN, NONE, SOURCE_QUERY,
+         nb_route_promote_challenger),
     /* For the role admin, like refit: one request may cause minutes of work. */
     LONG("POST", "/v1/models/{model}/cluster", ADMIN, SETTINGS, SOURCE_QUERY, nb_route_cluster),
     LONG("GET", "/v1/models/{model}/em", CLASSIFY, NONE, NO_QUERY, nb_route_em),

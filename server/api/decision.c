@@ -57,6 +57,11 @@ int nb_route_evaluation(struct nb_request *request, struct nb_error *error)
         return rc;
     rc = nb_json_evaluation(&request->reply.body, request->model, &report);
     nb_evaluation_report_deinit(&report);
+    if (rc == 0 && scores == NB_SCORES_BEFORE_LEARNING) {
+        rc = nb_evaluation_add_challenger(request, error);
+        if (rc != 0)
+            return rc;
+    }
     return nb_reply_written(request, rc, error);
 }
 

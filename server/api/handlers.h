@@ -27,6 +27,13 @@ nb_handler nb_route_export, nb_route_backup;
 nb_handler nb_route_import; /* the end of an import's lines */
 nb_line_handler nb_route_import_line;
 
+/* challenger_route.c: another model with other settings that learns the same. */
+nb_handler nb_route_make_challenger, nb_route_challenger, nb_route_drop_challenger,
+    nb_route_promote_challenger;
+/* Adds the comparison with the challenger to the written evaluation of a model, if it has one.
+ * Returns as nb_challenger_compare. */
+nb_handler nb_evaluation_add_challenger;
+
 /* generate_route.c: draws a document from a model, and shows the estimates that it is drawn
  * from. */
 nb_handler nb_route_sample, nb_route_distribution;

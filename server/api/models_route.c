@@ -9,6 +9,7 @@
 #include "core/archive/copy/copy.h"
 #include "core/base/names.h"
 #include "core/engine/engine.h"
+#include "core/jobs/challenger/challenger.h"
 #include "core/jobs/merge/merge.h"
 #include "server/base/model_json.h"
 #include "server/base/settings_json.h"
@@ -235,6 +236,8 @@ int nb_route_delete_model(struct nb_request *request, struct nb_error *error)
     int rc = nb_request_source(request, &source, error);
     if (rc == 0)
         rc = nb_engine_delete_model(request->server->engine, request->model, source, error);
+    if (rc == 0) /* if this fails, the thread of the challengers does it later */
+        (void)nb_challenger_drop(request->server->engine, request->model, source, NULL);
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
 }
 

@@ -30,6 +30,8 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
         nb_emit_close(e, '}');
         return;
     }
+    if (info->settings.is_challenger)
+        nb_emit_member_bool(e, "is_challenger", true);
     nb_emit_member_u64(e, "documents", info->documents);
     if (info->unlabelled > 0)
         nb_emit_member_u64(e, "unlabelled", info->unlabelled);

@@ -670,3 +670,42 @@ int nb_json_settings_read(struct nb_string text, const struct nb_settings *exist
     json_decref(value);
     return rc;
 }
+
+/* Adds to `given` the members of `existing` that it lacks: all, or with a preset two. */
+static int add_existing(json_t *given, const struct nb_settings *existing, struct nb_error *error)
+{
+    static const char *const kept[] = {"tokenizer", "fields"};
+    struct nb_buffer text = {0};
+    json_t *all = NULL;
+    int rc = nb_json_settings(&text, existing);
+    if (rc == 0)
+        rc = nb_json_load(nb_buffer_string(&text), MOST_VALUES, &all, error);
+    nb_buffer_deinit(&text);
+    if (rc != 0)
+        return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
+    if (json_object_get(given, "preset") == NULL)
+        rc = json_object_update_missing(given, all);
+    for (size_t i = 0; rc == 0 && i < sizeof kept / sizeof *kept; i++)
+        if (json_object_get(given, kept[i]) == NULL && json_object_get(all, kept[i]) != NULL)
+            rc = json_object_set(given, kept[i], json_object_get(all, kept[i]));
+    json_decref(all);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+int nb_json_settings_change(struct nb_string text, const struct nb_settings *existing,
+                            struct nb_settings *settings, struct nb_error *error)
+{
+    static const struct nb_json_member member = {"settings", NB_TYPE_OBJECT, true};
+    json_t *value;
+    const json_t *given;
+    int rc = nb_json_load(text, MOST_VALUES, &value, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_json_take(value, "a challenger", &member, 1, &given, error);
+    if (rc == 0)
+        rc = add_existing(json_object_get(value, member.name), existing, error);
+    if (rc == 0)
+        rc = nb_json_settings_take(given, existing, true, settings, error);
+    json_decref(value);
+    return rc;
+}

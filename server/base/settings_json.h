@@ -29,6 +29,12 @@ int nb_json_settings_read(struct nb_string text, const struct nb_settings *exist
                           bool keep_tokenizer, struct nb_settings *settings,
                           struct nb_error *error);
 
+/* Reads {"settings": {...}}: the members that are given, and what the `existing` settings have for
+ * the others; if `preset` is given, the others have its defaults, except for `tokenizer` and
+ * `fields`. Otherwise as nb_json_settings_read. */
+int nb_json_settings_change(struct nb_string text, const struct nb_settings *existing,
+                            struct nb_settings *settings, struct nb_error *error);
+
 /* Write the settings as an object that nb_json_settings_read reads back. */
 int nb_json_settings(struct nb_buffer *out, const struct nb_settings *settings);
 void nb_emit_settings(struct nb_emitter *e, const struct nb_settings *settings);

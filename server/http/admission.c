@@ -247,6 +247,20 @@ static bool names_model(const struct nb_request *request)
     return false;
 }
 
+/* Refuses changes of a challenger, which learns what its model learns: so they stay comparable. */
+static int check_challenger(const struct nb_request *request, struct nb_error *error)
+{
+    enum nb_role role = request->route->role;
+    if (strcmp(request->route->method, "GET") == 0 ||
+        (role != NB_ROLE_TRAIN && role != NB_ROLE_ADMIN) ||
+        !nb_engine_is_challenger(request->server->engine, request->model))
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "'%.*s' is the challenger of another model: change that one, or promote or "
+                        "drop the challenger there",
+                        (int)request->model.length, request->model.bytes);
+}
+
 /* Whether the token covers the model of the path. A path without a model needs a token for all
  * models if its reply concerns all of them, or if it changes the whole store. */
 static int check_token(const struct nb_request *request, struct nb_error *error)
@@ -271,7 +285,9 @@ static int check_grant(struct nb_request *request, bool has_token, struct nb_err
     if (request->grant.role >= needed) {
         int rc = check_token(request, error);
         bool has_model = request->model.length > 0 && names_model(request);
-        return rc == 0 && has_model ? nb_request_check_follows(request, request->model, error) : rc;
+        if (rc == 0 && has_model)
+            rc = nb_request_check_follows(request, request->model, error);
+        return rc == 0 && has_model ? check_challenger(request, error) : rc;
     }
     if (request->grant.role != NB_ROLE_NONE)
         return nb_error_about(

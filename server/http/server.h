@@ -19,6 +19,7 @@
 #include "server/http/budget.h"
 
 struct nb_access;
+struct nb_challengers;
 struct nb_config;
 struct nb_engine;
 struct nb_evaluations;
@@ -77,6 +78,7 @@ struct nb_server {
     struct nb_events *events; /* for somebody to look at; NULL: there is nobody to tell */
     struct nb_limits *limits;
     struct nb_evaluations *evaluations;
+    struct nb_challengers *challengers; /* keeps them up with their models */
     struct nb_scratch_pool *scratch;
     struct nb_work_pool *work; /* long work, and ... */
     struct nb_work_pool

@@ -109,7 +109,9 @@ def test_every_operation_answers(api):
                 if method == "delete" and "/documents/" in template:
                     model.train("a document", "ham", id=new)
                     target = path.rsplit("/", 1)[0] + "/" + new
-                elif method == "delete":
+                elif template.endswith("/promote"):
+                    api.post(f"{model.path}/challenger", {"settings": {}}).ok(201)
+                elif method == "delete" and not template.endswith("/challenger"):
                     target = path.rsplit("/", 1)[0] + "/" + new
                     if "/labels/" in path:
                         model.train("a document", new, id="of a new label")
@@ -157,7 +159,9 @@ def bodies(template, method, item, dump):
         return [({"source": "nobody"}, "application/json"), ({"all": True}, "application/json")]
     if template.endswith("/cluster"):
         return [({"clusters": "auto", "documents": "all", "members": True}, "application/json")]
-    if template.endswith("/em"):
+    if template.endswith("/challenger"):
+        return [({"settings": {"smoothing": 0.5}}, "application/json")]
+    if template.endswith(("/em", "/promote")):
         return [(None, None)]
     if template.endswith("/label"):
         return [({"label": "ham"}, "application/json")]

@@ -17,7 +17,7 @@ ROUTES = [
     ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}),
     ("{m}/sample", {"GET"}), ("{m}/distribution", {"GET"}), ("{m}/documents/x", {"GET", "DELETE"}),
     ("{m}/documents/x/label", {"POST"}), ("{m}/history", {"GET"}), ("{m}/history/x", {"GET"}), ("{m}/next", {"GET"}),
-    ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH", "DELETE"}), ("{m}/undo", {"GET", "POST"}), ("{m}/sources", {"GET"}), ("{m}/refit", {"POST"}), ("{m}/from/x", {"POST"}),
+    ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH", "DELETE"}), ("{m}/undo", {"GET", "POST"}), ("{m}/sources", {"GET"}), ("{m}/refit", {"POST"}), ("{m}/challenger", {"GET", "POST", "DELETE"}), ("{m}/challenger/promote", {"POST"}), ("{m}/from/x", {"POST"}),
     ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),
     ("{m}/quarantine/apply", {"POST"}), ("{m}/quarantine/drop", {"POST"}),
     ("/v1/networks", {"GET"}), ("/v1/networks/x", {"GET", "PUT", "POST", "DELETE"}), ("/v1/networks/x/query", {"POST"}),
