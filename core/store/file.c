@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -242,8 +243,15 @@ int nb_store_file_reason(const struct nb_store_file *file, int rc)
 {
     enum { WRITE_MOST = 1 << 20 }; /* far more than LMDB writes at once */
     uint64_t size, left;
+    struct rlimit most;
+    struct stat data;
     if (rc != EIO)
         return rc;
     nb_store_file_room(file, &size, &left);
-    return size > 0 && left < WRITE_MOST ? ENOSPC : rc;
+    if (size > 0 && left < WRITE_MOST)
+        return ENOSPC;
+    bool is_at_limit = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+                       fstatat(file->directory, "data.mdb", &data, 0) == 0 &&
+                       (uint64_t)data.st_size + WRITE_MOST > (uint64_t)most.rlim_cur;
+    return is_at_limit ? EFBIG : rc;
 }

@@ -61,8 +61,8 @@ void nb_store_file_remove_journal(const struct nb_store_file *file, bool keep);
 
 /* Returns the reason behind an error of LMDB. LMDB also returns EIO when the system has written
  * only a part of the bytes (mdb_page_flush in mdb.c), as ext4 does when a write fills it. So EIO
- * becomes ENOSPC when the file system of the store has no space left; other codes stay as they are.
- */
+ * becomes ENOSPC when the file system of the store has no space left, and EFBIG when data.mdb is at
+ * the process's limit for files (RLIMIT_FSIZE); other codes stay as they are. */
 int nb_store_file_reason(const struct nb_store_file *file, int rc);
 
 /* The size of the file system of the store, and the bytes that the daemon may still write there; 0
