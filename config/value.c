@@ -214,7 +214,7 @@ static const char *check_address(const char *text)
 
 static const char *check_string(const struct nb_option *option, const char *text)
 {
-    size_t length = strnlen(text, option->maximum + 1);
+    size_t length = strnlen(text, (size_t)option->maximum + 1);
     if (length > option->maximum)
         return "is too long";
     if (length < option->minimum)

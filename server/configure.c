@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "core/base/buffer.h"
+#include "core/base/platform/platform.h"
 #include "core/engine/engine.h"
 #include "server/base/listen.h"
 #include "server/base/log.h"
@@ -18,6 +19,20 @@
 #include "server/mail/filter_options.h"
 #include "server/nodes/nodes.h"
 #include "server/options.h"
+
+/* On a machine of 32 bits the option may name more than fits into the address space. */
+static uint64_t map_size_of(const struct nb_config *config)
+{
+    const uint64_t most = NB_PLATFORM_MAP_MOST;
+    if (config->map_size <= most)
+        return config->map_size;
+    nb_log(
+        NB_LOG_WARNING,
+        "[store] map_size is more than the address space of this machine has room for bytes=%llu "
+        "used=%llu",
+        (unsigned long long)config->map_size, (unsigned long long)most);
+    return most;
+}
 
 void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_settings *settings)
 {
@@ -33,7 +48,7 @@ void nb_engine_settings_of(const struct nb_config *config, struct nb_engine_sett
     };
     settings->auto_create = config->auto_create;
     settings->keep_words = config->keep_words;
-    settings->map_size = config->map_size;
+    settings->map_size = map_size_of(config);
     settings->journal = config->journal;
     settings->memory = config->memory;
     settings->disk = config->disk;

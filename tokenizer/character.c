@@ -145,7 +145,8 @@ static unsigned character_fold(const uint32_t *characters, unsigned count,
     assert(count >= 1 && count <= NB_FOLD_SEGMENT);
     for (unsigned i = 0; i < count; i++)
         length += nb_utf8_encode(characters[i], text + length);
-    utf8proc_ssize_t n = utf8proc_decompose(text, length, folded, NB_FOLD_QUEUE, options);
+    utf8proc_ssize_t n =
+        utf8proc_decompose(text, (utf8proc_ssize_t)length, folded, NB_FOLD_QUEUE, options);
     if (n <= 0 || n > NB_FOLD_QUEUE)
         return 0;
     n = utf8proc_normalize_utf32(folded, n, options);

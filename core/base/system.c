@@ -152,7 +152,7 @@ static void start(struct nb_helpers *h)
 {
     long others = sysconf(_SC_NPROCESSORS_ONLN) - 1;
     h->has_tried = true;
-    while (h->started < MOST && h->started < others &&
+    while (h->started < MOST && (long)h->started < others &&
            pthread_create(&h->threads[h->started], NULL, helper_main, h) == 0)
         nb_platform_name_thread(h->threads[h->started++], h->name);
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole numbers of 256 bits, modulo 2^256: sums of squares that must be exact. Pure functions; any
- * thread.
+ * Whole numbers of 128 bits, and of 256 bits, modulo 2^256: sums of squares that must be exact.
+ * Pure functions; any thread.
  */
 #ifndef NB_CORE_BASE_WIDE_H
 #define NB_CORE_BASE_WIDE_H
 
 #include <stdint.h>
 
+/* Compilers have __int128 for processors of 64 bits only. The type of C23 is for the others: gcc 14
+ * has it for x86, clang for all. */
+#ifdef __SIZEOF_INT128__
 __extension__ typedef __int128 nb_int128;
 __extension__ typedef unsigned __int128 nb_uint128;
+#else
+__extension__ typedef _BitInt(128) nb_int128;
+__extension__ typedef unsigned _BitInt(128) nb_uint128;
+#endif
 
 struct nb_wide {
     nb_uint128 low, high;

@@ -20,8 +20,11 @@ enum { LOAD_PERCENT = 93, BUCKET_ROWS = NB_BUCKET_PLACES - 1, LEAST_BUCKETS = 4 
  * TLB: that took two fifths of a start with 10^7 rows. So an index of at least a huge page is
  * aligned to one. The rest behind the last whole huge page stays small pages; those behind `size`
  * are never touched, so no memory is wasted. */
-static struct nb_bucket *make_buckets(size_t size)
+static struct nb_bucket *make_buckets(uint64_t count)
 {
+    if (count > SIZE_MAX / sizeof(struct nb_bucket))
+        return NULL;
+    size_t size = (size_t)count * sizeof(struct nb_bucket);
     bool is_large = size >= NB_HUGE_PAGE;
     struct nb_bucket *buckets = nb_aligned_alloc(is_large ? NB_HUGE_PAGE : sizeof *buckets, size);
     if (buckets != NULL && is_large)
@@ -37,7 +40,8 @@ static uint64_t buckets_for(uint64_t rows)
 
 size_t nb_index_bytes(uint64_t rows)
 {
-    return buckets_for(rows) * sizeof(struct nb_bucket);
+    uint64_t bytes = buckets_for(rows) * sizeof(struct nb_bucket);
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
 int nb_index_init(struct nb_index *index, uint64_t rows)
@@ -47,10 +51,10 @@ int nb_index_init(struct nb_index *index, uint64_t rows)
     uint64_t room = count * BUCKET_ROWS * LOAD_PERCENT / 100;
     if (room > NB_INDEX_ROWS_MOST)
         room = NB_INDEX_ROWS_MOST;
-    struct nb_bucket *buckets = make_buckets(count * sizeof *buckets);
+    struct nb_bucket *buckets = make_buckets(count);
     if (buckets == NULL)
         return NB_NO_MEMORY;
-    memset(buckets, 0, count * sizeof *buckets);
+    memset(buckets, 0, (size_t)count * sizeof *buckets);
     *index = (struct nb_index){.buckets = buckets,
                                .bucket_count = count,
                                .room = room,
@@ -67,7 +71,7 @@ void nb_index_deinit(struct nb_index *index)
 
 size_t nb_index_memory(const struct nb_index *index)
 {
-    return index->bucket_count * sizeof *index->buckets;
+    return (size_t)index->bucket_count * sizeof *index->buckets;
 }
 
 void nb_index_remove(struct nb_index *index, uint64_t id, uint32_t row)

@@ -349,7 +349,7 @@ static int begin_pass(struct nb_live *live)
 {
     struct nb_weights *order = nb_stack_weights_order(live->published->weights);
     struct nb_random random = nb_order_random(order, NB_DRAW_PASS);
-    size_t size = count_teaching(live), times = nb_order_pass_times(order);
+    size_t size = (size_t)count_teaching(live), times = nb_order_pass_times(order);
     struct nb_pass *pass = malloc(sizeof *pass + times * size * sizeof *pass->numbers);
     assert(times * size <= UINT32_MAX);
     if (pass == NULL)

@@ -94,7 +94,7 @@ static inline uint64_t magnitude_of(const struct nb_evidence *row)
 static inline size_t bin_of(const struct bins *bins, const struct nb_evidence *row)
 {
     uint64_t below = bins->strongest - (magnitude_of(row) >> BIN_SHIFT);
-    return below < BINS - 1 ? below : BINS - 1;
+    return below < BINS - 1 ? (size_t)below : BINS - 1;
 }
 
 static uint64_t strongest_of(const struct nb_evidence *rows, size_t count)

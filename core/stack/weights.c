@@ -15,7 +15,7 @@
 /* Room above MOST_OLD_KEPT, for the changes of a large group, is freed. */
 enum { FIRST_OLD = 16, MOST_OLD_KEPT = 1024 };
 
-_Static_assert(sizeof(struct nb_weights_old) == 16, "four to a cache line");
+_Static_assert(sizeof(struct nb_weights_old) <= 16, "four to a cache line");
 
 /* Makes a vector without places; the same as `struct nb_weights w = {0}`. */
 static void weights_init(struct nb_weights *w)

@@ -160,7 +160,9 @@ static inline uint32_t nb_slots_of(const struct nb_slots *s, uint64_t id)
 /* The value for a feature; 0 without slots. */
 static inline float nb_slots_at(const struct nb_slots *s, uint64_t id)
 {
-    return s->table.values == NULL ? 0 : s->table.values[nb_slots_of(s, id)];
+    if (s->table.values == NULL)
+        return 0;
+    return s->table.values[nb_slots_of(s, id)];
 }
 
 /* For a loop over many features: the values, and the mask of the id bits that select a slot.

@@ -80,7 +80,8 @@ static bool read_head(const struct text *text, size_t at, struct head *head)
 static bool is_sound(const struct text *text, size_t at, const struct head *head)
 {
     const char *bytes = text->bytes + at + sizeof head->check;
-    return XXH3_64bits(bytes, HEAD_BYTES - sizeof head->check + head->length) == head->check;
+    return XXH3_64bits(bytes, HEAD_BYTES - sizeof head->check + (size_t)head->length) ==
+           head->check;
 }
 
 /* Whether a valid record follows the last one of `journal`. Reads its head. */

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "core/base/buffer.h"
+#include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/store/lease.h"
 #include "core/store/page.h"
@@ -205,7 +206,7 @@ static const uint64_t MOST_MAP = (uint64_t)1 << 40;
 static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigned flags,
                     MDB_env **environment)
 {
-    int rc = mdb_env_create(environment);
+    int rc = map_size > NB_PLATFORM_MAP_MOST ? EFBIG : mdb_env_create(environment);
     if (rc != 0) {
         *environment = NULL;
         return rc;

@@ -31,6 +31,11 @@ void nb_environment_close(MDB_env **environment)
 /* Whether the map may grow by `more` bytes. Returns 0 or NB_IO. */
 static int may_grow(uint64_t more, struct nb_error *error)
 {
+    if (more > NB_PLATFORM_MAP_MOST)
+        return nb_error_set(error, NB_IO,
+                            "the store cannot grow: the address space of this machine has no room "
+                            "for %llu more bytes",
+                            (unsigned long long)more);
     void *probe =
         mmap(NULL, (size_t)more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (probe == MAP_FAILED)

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/string.h"
+#include "core/base/wide.h"
 
 enum { U64_DIGITS = 20 };
 
@@ -65,8 +66,6 @@ char *nb_number_text_i64(char *to, int64_t value)
     return nb_number_text_u64(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-__extension__ typedef unsigned __int128 nb_u128;
-
 enum { DIGITS = 17 }; /* enough for every double (IEEE 754-2008, section 5.12.2) */
 
 static const uint64_t powers_of_5[] = {1,
@@ -104,13 +103,13 @@ static const uint64_t powers_of_5[] = {1,
 static uint64_t scaled(uint64_t mantissa, int exponent, int power)
 {
     const int largest = (int)(sizeof powers_of_5 / sizeof *powers_of_5) - 1;
-    nb_u128 product = (nb_u128)mantissa * powers_of_5[power < largest ? power : largest];
+    nb_uint128 product = (nb_uint128)mantissa * powers_of_5[power < largest ? power : largest];
     if (power > largest)
         product *= powers_of_5[power - largest];
     int shift = -(exponent + power);
     if (shift <= 0)
         return (uint64_t)(product << -shift);
-    return (uint64_t)((product + ((nb_u128)1 << (shift - 1))) >> shift);
+    return (uint64_t)((product + ((nb_uint128)1 << (shift - 1))) >> shift);
 }
 
 /* Returns the 17 significant digits of a value in [1e-15, 1e17) as a whole number, and the decimal
@@ -139,7 +138,7 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
     enum { STEP = 27, LOST = 64 };
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    nb_u128 product = (nb_u128)((bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52) << 75;
+    nb_uint128 product = (nb_uint128)((bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52) << 75;
     int exponent = (int)(bits >> 52) - 1075;
     int power = DIGITS - 1 - *exponent10;
     exponent += power - 75; /* the powers of 2 that the powers of 10 contain */
@@ -147,14 +146,14 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
         uint64_t factor = powers_of_5[left < STEP ? left : STEP];
         int leading = __builtin_clzll(factor);
         factor <<= leading;
-        product = (product >> 64) * factor + ((nb_u128)(uint64_t)product * factor >> 64);
+        product = (product >> 64) * factor + ((nb_uint128)(uint64_t)product * factor >> 64);
         exponent += 64 - leading;
         if (product >> 127 == 0) {
             product <<= 1;
             exponent--;
         }
     }
-    nb_u128 half = (nb_u128)1 << (-exponent - 1), rest = product & (2 * half - 1);
+    nb_uint128 half = (nb_uint128)1 << (-exponent - 1), rest = product & (2 * half - 1);
     *digits = (uint64_t)(product >> -exponent) + (rest >= half);
     return rest >= half || rest + LOST < half;
 }
@@ -304,12 +303,12 @@ static uint64_t rounded(double value, unsigned decimals)
     int exponent;
     uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(value), &exponent), 53);
     int shift = 53 - exponent;
-    nb_u128 product = mantissa;
+    nb_uint128 product = mantissa;
     for (unsigned i = 0; i < decimals; i++)
         product *= 10;
     if (mantissa == 0 || shift > 100) /* less than a half: the product is below 2^67 */
         return 0;
-    nb_u128 rest = product & (((nb_u128)1 << shift) - 1), half = (nb_u128)1 << (shift - 1);
+    nb_uint128 rest = product & (((nb_uint128)1 << shift) - 1), half = (nb_uint128)1 << (shift - 1);
     uint64_t whole = (uint64_t)(product >> shift);
     return whole + (rest > half || (rest == half && (whole & 1) != 0));
 }

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import socket
+import sys
 import time
 
 import rspamd
@@ -541,6 +542,14 @@ def store_data(api):
     folder = os.path.join(api.new_folder(), "elsewhere")
     api.another(data=False, config={"store": {"data": folder}}).start()
     holds(os.listdir(folder), "nothing was made there")
+
+
+def test_a_map_larger_than_the_address_space(api):
+    """Python is built for the daemon's processor: of 32 bits, or of 64."""
+    daemon = api.another(config={"store": {"map_size": "16T"}}).start()
+    is_small = sys.maxsize < 2**32
+    said = any("map_size is more than the address space" in line for line in daemon.lines)
+    equal((metric(daemon, "bayesd_store_map_bytes"), said), (1 << 31 if is_small else 16 << 40, is_small))
 
 
 def store_map_size(api):

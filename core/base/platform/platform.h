@@ -24,6 +24,9 @@ void nb_platform_name_thread(pthread_t thread, const char *name);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* The most bytes of one map of a file: half of the address space. */
+#define NB_PLATFORM_MAP_MOST ((uint64_t)(SIZE_MAX / 2 + 1))
+
 /* Makes free() give large blocks of memory back to the kernel, where the C library keeps them by
  * default. Call it once, before other threads start. */
 void nb_platform_heap_setup(void);

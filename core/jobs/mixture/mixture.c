@@ -170,7 +170,7 @@ static size_t draw(struct nb_random *random, const double *nearest, size_t count
     double total = 0;
     for (size_t i = 0; i < count; i++)
         total += nearest[i];
-    size_t drawn = nb_random_below(random, count);
+    size_t drawn = (size_t)nb_random_below(random, count);
     double left = total * ((double)(nb_random_next(random) >> 11) * 0x1p-53);
     for (size_t i = 0; total > 0 && i < count; i++) {
         if (nearest[i] > 0)
@@ -277,7 +277,7 @@ static int start_words(struct run *run, uint64_t seed)
         return NB_NO_MEMORY;
     for (uint32_t k = 0; k < run->mixture->clusters; k++)
         for (int i = 0; i < START_DOCUMENTS; i++)
-            add_document(run, nb_random_below(&random, d->count), k);
+            add_document(run, (size_t)nb_random_below(&random, d->count), k);
     for (size_t i = 0; i < d->begin[d->count]; i++)
         all[d->columns[i]] += (double)d->counts[i];
     for (uint32_t group = 0; group < group_count(d); group++)
