@@ -349,6 +349,8 @@ static int turn(struct writer *w, size_t start)
 {
     size_t length = w->out->length - start;
     w->spare.length = 0;
+    if (length == 0)
+        return 0;
     if (nb_buffer_reserve(&w->spare, length) != 0)
         return NB_NO_MEMORY;
     const unsigned char *at = (const unsigned char *)w->out->bytes + start;
@@ -363,9 +365,8 @@ static int turn(struct writer *w, size_t start)
         rest -= (size_t)(at - from);
         memcpy(w->spare.bytes + rest, from, (size_t)(at - from));
     }
-    if (length > 0)
-        memcpy(w->out->bytes + start, w->spare.bytes, length);
-    w->is_changed = w->is_changed || length > 0;
+    memcpy(w->out->bytes + start, w->spare.bytes, length);
+    w->is_changed = true;
     return 0;
 }
 

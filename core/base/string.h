@@ -228,8 +228,10 @@ static inline bool nb_lines_is_separator(const char *line, const char *end)
  * none. Some programs leave that line there when they extract a mail from an mbox. */
 static inline size_t nb_lines_separator(struct nb_string mail)
 {
+    if (mail.length == 0)
+        return 0;
     const char *end = mail.bytes + mail.length;
-    if (mail.length == 0 || !nb_lines_is_separator(mail.bytes, end))
+    if (!nb_lines_is_separator(mail.bytes, end))
         return 0;
     const char *next = nb_lines_next(mail.bytes, end);
     return next[-1] == '\n' ? (size_t)(next - mail.bytes) : 0;

@@ -214,7 +214,8 @@ static inline struct nb_string nb_submitted_text(const struct nb_submitted *chan
     size_t from = change->others[i].text_offset;
     size_t end =
         i + 1 < change->other_count ? change->others[i + 1].text_offset : change->texts.length;
-    return (struct nb_string){change->texts.bytes + from, end - from};
+    return end == from ? nb_string_of("")
+                       : (struct nb_string){change->texts.bytes + from, end - from};
 }
 
 /* Returns the share of a feature with a row in nb_submitted.known_sum. Ids are hashes under a

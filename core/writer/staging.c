@@ -377,8 +377,9 @@ static int look_up_others(struct nb_stage *s)
     size_t size = s->change->other_count;
     size_t count = 0;
     bool alone = is_alone(s);
+    /* One more, so that there is an array in any case: others point into it. */
     if (nb_array_reserve(&m->known, &m->known_room, size, sizeof *m->known) != 0 ||
-        nb_array_reserve(&m->rows, &m->rows_room, size * 3, sizeof *m->rows) != 0)
+        nb_array_reserve(&m->rows, &m->rows_room, size * 3 + 1, sizeof *m->rows) != 0)
         return NB_NO_MEMORY;
     uint32_t *found = m->rows + size;
     uint32_t *places = m->rows + size * 2;
