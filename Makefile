@@ -1,6 +1,6 @@
 # bayesd: `make run` to try it, `make check` to test it, `make help` for the rest.
 # One file, no recursion into folders; sub-makes only where another flavour is built.
-# FLAVOUR: release, debug, asan (address and undefined), tsan, coverage, fuzz.
+# FLAVOUR: release, debug, asan (address and undefined), tsan, coverage, fuzz, oss (fuzz with the caller's sanitizer).
 FLAVOUR ?= release
 BUILD ?= build/$(FLAVOUR)
 PREFIX ?= /usr/local
@@ -55,10 +55,11 @@ OPTIMIZE_tsan := -O1 -fno-omit-frame-pointer -fsanitize=thread
 OPTIMIZE_coverage := -O0 --coverage
 OPTIMIZE_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
                  -fno-sanitize-recover=all
+OPTIMIZE_oss := -O1 -fno-omit-frame-pointer
 OPTIMIZE_lint-gcc := $(OPTIMIZE_release)
 OPTIMIZE_lint-clang := $(OPTIMIZE_release)
 ifeq ($(OPTIMIZE_$(FLAVOUR)),)
-$(error no FLAVOUR $(FLAVOUR): release, debug, asan, tsan, coverage or fuzz)
+$(error no FLAVOUR $(FLAVOUR): release, debug, asan, tsan, coverage, fuzz or oss)
 endif
 # Measured with bench_tokenizer: 213 -> 259 MB/s of Cyrillic, ASCII the same.
 ifeq ($(FLAVOUR),release)
@@ -66,6 +67,9 @@ $(BUILD)/core/%.o $(BUILD)/tokenizer/%.o: private SPEED := -O3
 endif
 HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE
 LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOUR)))
+ifeq ($(FLAVOUR),oss)
+LINK_FLAGS := $(CFLAGS)
+endif
 
 # The libraries' own headers are system headers: their warnings are not ours.
 INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
@@ -194,6 +198,10 @@ $(BENCHES) $(GOLDEN): %: %.o $(LIBRARY)
 $(BUILD)/tests/fuzz/fuzz_milter_mail: $(MILTER)
 ifeq ($(FLAVOUR),fuzz)
 FUZZ_MAIN := -fsanitize=fuzzer
+else ifeq ($(FLAVOUR),oss)
+# tests/fuzz/build.sh: a fuzzing engine may be in C++.
+FUZZ_MAIN := $(LIB_FUZZING_ENGINE)
+$(FUZZERS): CC := $(CXX)
 else
 FUZZ_MAIN :=
 $(FUZZERS): $(BUILD)/tests/fuzz/main.o
@@ -340,12 +348,18 @@ check-console:
 check-console-here: $(BUILD)/bayesd
 	$(Q)tests/console/run $(BUILD) $(T)
 
-.PHONY: fuzz fuzz-here
+.PHONY: fuzz fuzz-here fuzz-oss fuzzers
 fuzz:
 	$(Q)scripts/install-deps --all
 	+$(Q)$(call flavour,fuzz) CC=clang fuzz-here
 fuzz-here: $(FUZZERS)
 	$(Q)scripts/fuzz $(BUILD) '$(or $(T),$(FUZZ_SECONDS))' '$(FUZZ_SECONDS)'
+
+# As OSS-Fuzz builds and runs the targets (tests/fuzz/build.sh), with each sanitizer: make fuzz-oss SANITIZERS=memory.
+fuzz-oss:
+	$(Q)scripts/install-deps --all
+	$(Q)scripts/fuzz-oss '$(or $(SANITIZERS),address undefined memory)' '$(or $(SECONDS),3)'
+fuzzers: $(FUZZERS)
 
 .PHONY: coverage coverage-here
 coverage:
@@ -391,7 +405,7 @@ lint-all: lint-layers lint-scripts lint-python lint-format lint-gcc lint-plain l
 lint-layers:
 	$(Q)scripts/check-layers
 lint-scripts:
-	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run tests/console/pictures config/image/* debian/* debian/tests/* 2>/dev/null) tests/walks/*.sh
+	$(Q)shellcheck -x $$(grep -lE '^#!.*\b(ba)?sh$$' scripts/* .ci/* tests/*/run tests/console/pictures tests/fuzz/build.sh tests/fuzz/dictionary config/image/* debian/* debian/tests/* 2>/dev/null) tests/walks/*.sh
 # Debian's mypy; the cache is not in the tree.
 lint-python:
 	$(Q)MYPYPATH=clients/python mypy --strict --cache-dir $(call BUILD_OF,mypy) clients/*/*.py
@@ -532,6 +546,7 @@ help:
 	@echo '                     clang-format, layers, shellcheck, mypy'
 	@echo 'make format          clang-format -i'
 	@echo 'make fuzz            libFuzzer, FUZZ_SECONDS=20 for each target; T=600: seconds; T=NAME: one'
+	@echo 'make fuzz-oss        as OSS-Fuzz does: each sanitizer, SECONDS=3 for each target'
 	@echo 'make bench           the benchmarks (QUICK=1: short; CORPUS=FOLDER: real mails, spam and ham;'
 	@echo '                     AGAINST=BUILD: another build in turns)'
 	@echo 'make bench-peers     bogofilter, rspamd, SpamAssassin and scikit-learn beside bayesd, CORPUS=FOLDER'

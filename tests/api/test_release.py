@@ -80,3 +80,15 @@ def test_the_headings_of_the_changes(_api):
         holds(re.fullmatch(r"\d+\.\d+\.\d+, \d{4}-\d{2}-\d{2}", heading) or (heading, at) == ("Unreleased", 0), heading)
     released = [tuple(map(int, heading.split(",")[0].split("."))) for heading in headings if heading != "Unreleased"]
     equal(released, sorted(set(released), reverse=True))
+
+
+def test_fuzz_targets_have_what_belongs_to_them(_api):
+    """Each folder of seeds is of a target, and each dictionary has lines that libFuzzer reads."""
+    fuzz = os.path.join(TOP, "tests", "fuzz")
+    names = {name[5:-2] for name in os.listdir(fuzz) if name.startswith("fuzz_") and name.endswith(".c")}
+    holds(len(names) > 20, names)
+    equal(sorted(set(os.listdir(os.path.join(fuzz, "corpus"))) - names), [])
+    for name in names:
+        told = subprocess.run([os.path.join(fuzz, "dictionary"), name], capture_output=True, text=True, check=True).stdout
+        for line in told.splitlines():
+            holds(line.startswith("# ") or re.fullmatch(r'"(?:[ !#-\[\]-~]|\\x[0-9a-f]{2})+"', line), f"{name}: {line}")

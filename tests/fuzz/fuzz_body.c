@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct nb_decoder *decoder = NULL;
     struct nb_buffer out = {NULL, 0, 0};
-    if (size < 2 || nb_decoder_new((enum nb_coding)(data[0] % 3), &decoder) != 0)
+    if (size < 2 || nb_decoder_new((enum nb_coding)(data[0] % 4), &decoder) != 0)
         return 0;
     size_t piece = (size_t)data[1] + 1;
     int rc = 0;
