@@ -13,6 +13,7 @@ ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 LISTEN ?= 127.0.0.1:8763
 DATA ?= var
 FUZZ_SECONDS ?= 20
+PKG_CONFIG ?= pkg-config
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 MAKEFLAGS += --no-print-directory
@@ -23,7 +24,7 @@ PACKAGES := libmicrohttpd gnutls libpq jansson libutf8proc lmdb libxxhash libsod
 # These goals need no library, or call scripts/install-deps first and then make again.
 FREE_GOALS := run check check-interop check-peers bench-peers check-openapi check-console check-monitoring check-nodes check-deb check-image check-platforms check-musl clean help format install-deps docker uninstall dist version check-reproducible release fuzz-oss
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
-ifneq ($(shell pkg-config --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
+ifneq ($(shell $(PKG_CONFIG) --exists $(PACKAGES) libcurl milter 2>/dev/null && echo yes),yes)
 $(error libraries are missing: run scripts/install-deps (Debian 12 or 13), or `make run`, which does)
 endif
 endif
@@ -72,10 +73,10 @@ LINK_FLAGS := $(CFLAGS)
 endif
 
 # The libraries' own headers are system headers: their warnings are not ours.
-INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null))
-LIBS := $(shell pkg-config --libs $(PACKAGES) libcurl 2>/dev/null) -lm
-CLIENT_LIBS := $(shell pkg-config --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
-MILTER_LIBS := $(shell pkg-config --libs libcurl jansson milter 2>/dev/null) -lm
+INCLUDES := -I. $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags-only-I $(PACKAGES) 2>/dev/null))
+LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) libcurl 2>/dev/null) -lm
+CLIENT_LIBS := $(shell $(PKG_CONFIG) --libs libcurl jansson libutf8proc libsodium 2>/dev/null) -lm
+MILTER_LIBS := $(shell $(PKG_CONFIG) --libs libcurl jansson milter 2>/dev/null) -lm
 # The caller's CFLAGS and LDFLAGS come last.
 # Files and times of 64 bits, and the same arithmetic of floating point, on every processor: the same changes give the
 # same store. Without these, x86 of 32 bits rounds to 80 bits, s390x computes float as double, clang contracts a * b + c.
@@ -184,7 +185,7 @@ $(LIBRARY_TESTS): TESTED = $(LIBS)
 $(UNIT_TESTS): %: %.o $(UNIT_SHARED:%.c=$(BUILD)/%.o) $(LIBRARY)
 	$(if $(Q),@echo '  LINK    $@')
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter-out $(LIBRARY),$(filter %.a,$^)) $(LIBRARY) \
-	    $(TESTED) $$(pkg-config --libs check) -o $@
+	    $(TESTED) $$($(PKG_CONFIG) --libs check) -o $@
 
 # The ceiling is the HTTP library as it is: without the functions of it that the daemon defines
 # (server/http/library.h), so the library comes first.
@@ -511,6 +512,12 @@ dist:
 	$(Q)scripts/pack bayesd-$(VERSION) $(DIST)
 	@echo '$(DIST)'
 
+# Tarball, packages, image and the rest: make release OUT=FOLDER WITH='arm64 image' WITHOUT=.
+.PHONY: release
+release:
+	$(Q)scripts/install-deps --packages --image
+	$(Q)scripts/release $(WITH:%=--with %) $(WITHOUT:%=--without %) '$(or $(OUT),build/release-$(VERSION))'
+
 docker:
 	docker build -t bayesd .
 
@@ -557,6 +564,8 @@ help:
 	@echo 'make install         PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR= and the like: see the top of Makefile'
 	@echo 'make version         writes the version of server/base/version.h where it has to be written'
 	@echo 'make dist            packs the committed source: build/bayesd-VERSION.tar.gz'
+	@echo 'make release         tarball, packages, image, sums: OUT=FOLDER, WITH="arm64 image": a failure without'
+	@echo '                     these, WITHOUT="arm64 image": not made'
 	@echo 'make uninstall       removes what install put there, but configuration and data'
 	@echo 'make docker          builds the image bayesd'
 	@echo 'make install-deps    installs the packages that all of this needs'

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release says of itself: one version everywhere, and what CHANGELOG.md tells of it."""
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -80,6 +82,86 @@ def test_the_headings_of_the_changes(_api):
         holds(re.fullmatch(r"\d+\.\d+\.\d+, \d{4}-\d{2}-\d{2}", heading) or (heading, at) == ("Unreleased", 0), heading)
     released = [tuple(map(int, heading.split(",")[0].split("."))) for heading in headings if heading != "Unreleased"]
     equal(released, sorted(set(released), reverse=True))
+
+
+def packaged(api, name, version):
+    """A Debian package with the daemon that is tested, and the folder that it lies in."""
+    folder = api.new_folder()
+    tree = os.path.join(folder, "tree")
+    os.makedirs(os.path.join(tree, "usr", "bin"))
+    os.makedirs(os.path.join(tree, "DEBIAN"))
+    shutil.copy(api.binary, os.path.join(tree, "usr", "bin", name))
+    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+    write(f"Package: {name}\nVersion: {version}-1\nArchitecture: {architecture}\nMaintainer: x <x@example.org>\n"
+          "Description: x\n", tree, "DEBIAN", "control")
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, os.path.join(folder, f"{name}_{version}-1_{architecture}.deb")],
+                   capture_output=True, check=True)
+    shutil.rmtree(tree)
+    return os.path.join(folder, f"{name}_{version}-1_{architecture}.deb")
+
+
+def check_bill(text, package):
+    document = json.loads(text)
+    equal((document["bomFormat"], document["specVersion"]), ("CycloneDX", "1.5"))
+    parts = {part["name"]: part for part in document["components"]}
+    refs = [part["bom-ref"] for part in document["components"]] + ["bayesd"]
+    equal(len(refs), len(set(refs)), "each once")
+    depends = {entry["ref"]: entry["dependsOn"] for entry in document["dependencies"]}
+    equal(sorted(depends), sorted(refs), "each says what it needs")
+    holds(all(ref in refs for needs in depends.values() for ref in needs), "what is needed is listed")
+    with open(package, "rb") as file:
+        equal(parts["bayesd"]["hashes"][0]["content"], hashlib.sha256(file.read()).hexdigest())
+    for name in ("liblmdb0", "libjansson4", "libc6"):
+        version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True, check=True).stdout
+        equal(parts[name]["version"], version, name)
+        holds(parts[name]["bom-ref"] in depends[os.path.basename(package)], f"bayesd loads {name}")
+    equal(parts["libjansson4"]["licenses"], [{"license": {"name": "Expat"}}])
+
+
+def test_what_it_links(api):
+    package = packaged(api, "bayesd", script("version").strip())
+    text = script("sbom", package)
+    check_bill(text, package)
+    equal(script("sbom", package), text, "the same list again")
+
+
+# Instead of those that take minutes: the builder of packages hands over what is made already, the others fail.
+BUILDER = '#!/bin/sh\ncp "$PACKAGE" .. && touch ../bayesd_1_any.buildinfo\n'
+FAILING = "#!/bin/sh\nexit 1\n"
+
+
+def test_a_release(api):
+    version = script("version").strip()
+    # Little of the source: scripts/check-install packs the whole.
+    top = copy_of(api, (*VERSIONED, *(f"scripts/{name}" for name in ("pack", "release", "sbom", "source-date"))))
+    folder = api.new_folder()
+    os.mkdir(os.path.join(folder, "bin"))
+    for name, text in (("dpkg-buildpackage", BUILDER), ("mmdebstrap", FAILING), ("buildah", FAILING)):
+        write(text, folder, "bin", name)
+        os.chmod(os.path.join(folder, "bin", name), 0o755)
+    package = packaged(api, "bayesd", version)
+    environment = {"PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"], "PACKAGE": package}
+    out = os.path.join(folder, "out")
+    said = script("release", out, top=top, environment=environment)
+    for part in ("arm64", "image"):
+        holds(f"not in it: {part}: " in said, said)
+    script("release", "--with", "arm64", os.path.join(folder, "arm64"), top=top, environment=environment, status=1)
+    script("release", out, top=top, environment=environment, status=2)
+    script("release", "--with", "amiga", os.path.join(folder, "other"), top=top, environment=environment, status=2)
+    subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=out, check=True)
+    sums = {line.split("  ")[1]: line.split("  ")[0] for line in read(out, "SHA256SUMS").splitlines()}
+    equal(sorted([*sums, "SHA256SUMS"]), sorted(os.listdir(out)), "of everything")
+    architecture = package.rsplit("_", 1)[1].removesuffix(".deb")
+    check_bill(read(out, f"bayesd-{version}-{architecture}.cdx.json"), package)
+    tag = read(out, f"bayesd-{version}.tag")
+    holds(tag.startswith(f"bayesd {version}\n\n") and sums[f"bayesd-{version}.tar.gz"] in tag, tag[-200:])
+    equal(sums[f"bayesd-{version}.tar.gz"], packed_again(top, folder, version), "the tarball is that of the source")
+
+
+def packed_again(top, folder, version):
+    script("pack", f"bayesd-{version}", os.path.join(folder, "again.tar.gz"), top=top)
+    with open(os.path.join(folder, "again.tar.gz"), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def test_fuzz_targets_have_what_belongs_to_them(_api):
