@@ -440,6 +440,22 @@ class Bayesd:
         """How good the verdicts were before each document was learned: positive, target_fpr, scores."""
         return self._call("GET", self._verb(model, "evaluation", query))
 
+    def challenger(self, model: str) -> Json:
+        """The challenger of a model; an error 404 if it has none. `evaluation` compares both."""
+        return self._call("GET", self._verb(model, "challenger"))
+
+    def make_challenger(self, model: str, settings: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        """Lets a model with these settings, and else those of the model, learn the same; dry_run: says what it would cost."""
+        return self._call("POST", self._verb(model, "challenger", {"dry_run": "true" if dry_run else None}), {"settings": dict(settings)})
+
+    def promote_challenger(self, model: str) -> Json:
+        """Gives the model the settings of its challenger, and drops that."""
+        return self._call("POST", self._verb(model, "challenger/promote"))
+
+    def drop_challenger(self, model: str) -> None:
+        """Drops the challenger of a model."""
+        self._call("DELETE", self._verb(model, "challenger"))
+
     def cluster(self, model: str, wish: Mapping[str, Any]) -> Json:
         """Topics of the model's documents without their labels; `wish` is the object of the HTTP API."""
         return self._call("POST", self._verb(model, "cluster"), dict(wish))

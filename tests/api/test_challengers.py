@@ -7,6 +7,7 @@ import random
 
 from harness import equal, holds, near, refused, wait_for
 from nodes_options import Postgres, joined, node
+from test_client import Bayesc
 
 M, C = "/v1/models/m", "/v1/models/m/challenger"
 OTHER = "/v1/models/m.challenger"
@@ -324,3 +325,27 @@ def test_nodes_have_none(api):
     client = joined(node(api, database)).client
     client.put(M, {"preset": "text"}).ok(201)
     refused(client.post(C, {"settings": {}}), 409, "several nodes")
+
+
+def test_by_the_client(api):
+    daemon = api.another().start()
+    client, bayesc = daemon.client, Bayesc(api, daemon.url)
+    client.put(M, {"preset": "book"}).ok(201)
+    bayesc.run("challenger", "m", status=66)
+    bayesc.run("challenger", "m", "start", status=64)
+    holds(b"m: a challenger would learn 0 documents first" in bayesc.run("challenger", "m", "start", "--dry-run", "--set", "smoothing=0.001"), "the plan")
+    bayesc.run("challenger", "m", status=66)
+    bayesc.run("challenger", "m", "start", "--set", "smoothing=0.001")
+    holds(b"m: m.challenger, " in bayesc.run("challenger", "m"), "nothing is scored yet")
+    train(client, documents(1200), each=False)
+    got = follow(client)
+    lines = [line.split() for line in bayesc.run("challenger", "-m", "m").decode().splitlines()]
+    equal(" ".join(lines[0]), "m: m.challenger, following, has 1,200 documents")
+    one = got["windows"][0]
+    equal(lines[2][:3], ["1,000", f"{100 * one['champion']['accuracy']:.2f}", "%"])
+    equal([line[0] for line in lines[2:]], ["1,000", "1,199"], "windows that differ")
+    equal(bayesc.json("challenger", "m")["comparison"]["windows"], got["windows"])
+    equal(bayesc.run("challenger", "m", "promote"), b"m: has the challenger's settings\n")
+    equal(client.get(M).ok().json["settings"]["smoothing"], 0.001)
+    bayesc.run("challenger", "m", "start", "--set", "smoothing=1")
+    equal(bayesc.run("challenger", "m", "drop"), b"m: the challenger is dropped\n")

@@ -202,6 +202,15 @@ def test_undo_refit_and_figures(api):
         clusters = daemon.cluster(model, {"clusters": 2, "documents": "all", "restarts": 1})["clusters"]
         equal(sum(cluster["documents"] for cluster in clusters), documents(daemon, model))
         equal(daemon.evaluation(model, positive="spam")["positive"], "spam")
+        equal(daemon.make_challenger(model, {"learning_rate": 0.05}, dry_run=True)["state"], "planned")
+        raised(404, daemon.challenger, model)
+        equal(daemon.make_challenger(model, {"learning_rate": 0.05})["challenger"], model + ".challenger")
+        equal(daemon.challenger(model)["settings"]["learning_rate"], 0.05)
+        holds("windows" in daemon.evaluation(model)["challenger"], "the comparison")
+        equal(daemon.promote_challenger(model)["settings"]["learning_rate"], 0.05)
+        daemon.make_challenger(model, {})
+        daemon.drop_challenger(model)
+        raised(404, daemon.challenger, model)
         equal(daemon.is_ready(), (True, ""))
         holds("\nbayesd_" in daemon.metrics(), "metrics")
 
