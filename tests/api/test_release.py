@@ -12,7 +12,7 @@ from harness import equal, holds, patience
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # What scripts/version reads and writes.
 VERSIONED = ("scripts/version", "server/base/version.h", "server/api/openapi.json", "debian/changelog", "debian/control",
-             "CHANGELOG.md")
+             "CHANGELOG.md", "config/packaging/bayesd.spec")
 
 
 def read(*path):
@@ -52,7 +52,7 @@ def test_another_version_is_one_edit(api):
     header = read(folder, "server/base/version.h")
     write(re.sub(r'(VERSION ").*"', r'\g<1>7.8.9"', header), folder, "server/base/version.h")
     told = script("version", "--check", top=folder, status=1)
-    equal([line.split()[0] for line in told.splitlines()], ["server/api/openapi.json", "debian/changelog"])
+    equal([line.split()[0] for line in told.splitlines()], ["server/api/openapi.json", "debian/changelog", "config/packaging/bayesd.spec"])
     before = read(folder, "debian/changelog")
     script("version", "--write", top=folder, environment={"SOURCE_DATE_EPOCH": "1800000000"})
     equal(script("version", "--check", top=folder), "")
