@@ -48,6 +48,7 @@
     SCRIPT(next_gain)                                                                              \
     SCRIPT(overview)                                                                               \
     SCRIPT(quality)                                                                                \
+    SCRIPT(quality_challenger)                                                                     \
     SCRIPT(quality_charts)                                                                         \
     SCRIPT(quality_threshold)                                                                      \
     SCRIPT(router)                                                                                 \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import {equal, holds, PHONE} from "./browser.mjs";
+import {until} from "./daemon.mjs";
 
 async function opened(api, train, options) {
   const daemon = await api.daemon();
@@ -91,6 +92,23 @@ export async function the_pointer_reads_a_chart(api) {
   }
   const last = await charts[2].$$eval("text", (all) => all.at(-1).textContent);
   equal(last, `${percentOf(progress.at(-1))} wrong at 94`, "errors over time");
+}
+
+export async function a_challenger_is_shown_beside_the_model(api) {
+  const {daemon, tab} = await opened(api, async (d) => {
+    await d.trainSample("sample");
+    await d.call("POST", "v1/models/sample/challenger", {settings: {decision: "bayes"}});
+    await until("it has learned all", async () => (await d.call("GET", "v1/models/sample/evaluation")).challenger.state === "following");
+  });
+  const {challenger} = await daemon.call("GET", "v1/models/sample/evaluation");
+  const one = challenger.windows.at(-1);
+  await tab.sees("h2", "Challenger");
+  await tab.sees("p", "It has learned all that the model has.");
+  const rows = await tab.page.$$eval("table", (all) => [...[...all].find((table) => table.caption.textContent.startsWith("The same")).tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
+  equal(rows[2].slice(1, 3), [String(one.only_champion_right), String(one.only_challenger_right)], "who is right alone");
+  holds(Math.abs(parseFloat(rows[0][2]) - 100 * one.challenger.accuracy) < 0.06, rows[0].join(" "));
+  equal(await tab.page.$$eval('svg[aria-label^="Wrong verdicts of both"] polyline', (all) => all.length), 2, "two curves");
+  await tab.looksRight("quality-challenger");
 }
 
 export async function on_a_phone_the_ticks_can_be_read(api) {

@@ -5,6 +5,7 @@ import {get, model as of} from "./api.js";
 import {failure, field, h, put, table} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 import {choose, judgesWithout, labelsOf} from "./models.js";
+import {challenger} from "./quality_challenger.js";
 import {confusionPicture, learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {thresholds} from "./quality_threshold.js";
 
@@ -60,6 +61,7 @@ function draw(place, report, chosen, info) {
     h("section", {class: "panel"}, h("h2", null, "Reliability"), reliability(name, one, report.positive)),
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Errors over time"), overTime(name, report.progress)) : null,
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Learning curve"), learningCurve(name, report.progress)) : null,
+    report.challenger ? challenger(name, report.challenger, chosen) : null,
     h("section", {class: "panel"}, h("h2", null, "Thresholds"), thresholds(name, one, report.positive))), confusion(name, one));
 }
 

@@ -108,3 +108,19 @@ export function learningCurve(name, progress) {
   return curve(`${name}-learning`, `Wrong verdicts of all documents so far; of all ${percent(points.at(-1)[1])}.`, progress, points,
     `Of all documents so far, each judged before it was learned: ${percent(points.at(-1)[1])} wrong at the end.`);
 }
+
+// The same of a model and its challenger, of the documents that both have judged.
+export function bothCurves(name, progress) {
+  const so = (key) => {
+    let documents = 0, errors = 0;
+    return progress.map((one) => [(documents += one.documents), (errors += one[key]) / documents]);
+  };
+  const model = so("champion_errors"), other = so("challenger_errors"), last = model.at(-1)[0];
+  const most = Math.max(0.02, ...[...model, ...other].map(([, rate]) => rate));
+  const ends = `${percent(model.at(-1)[1])} of the model, ${percent(other.at(-1)[1])} of the challenger`;
+  const svg = frame({title: `Wrong verdicts of both so far; of all ${ends}.`, xName: "Documents judged by both", yName: "Wrong verdicts", xDomain: [0, last], yDomain: [0, most * 1.05],
+    xTicks: nice(last).filter(Number.isInteger).map((value) => [value, count(value)]), yTicks: nice(most).map((value) => [value, percent(value)]),
+    points: model.map(([at, rate], i) => [at, rate, `at ${count(at)}: model ${percent(rate)}, challenger ${percent(other[i][1])}`])},
+  (x, y) => [line(model, x, y), line(other, x, y, "other")]);
+  return figure(`${name}-challenger`, svg, `Of all documents so far, each judged before it was learned: ${ends}. Orange is the challenger.`);
+}
