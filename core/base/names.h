@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
@@ -19,6 +20,16 @@
 
 /* The longest name of a model and of a source, in bytes. */
 enum { NB_MODEL_NAME_MOST = 128, NB_SOURCE_MOST = 64 };
+
+/* The name of a model's challenger (core/jobs/challenger/challenger.h) is the name of the model
+ * with this suffix. */
+#define NB_CHALLENGER_SUFFIX ".challenger"
+static inline bool nb_may_be_challenger(struct nb_string name)
+{
+    static const size_t suffix = sizeof NB_CHALLENGER_SUFFIX - 1;
+    return name.length > suffix &&
+           memcmp(name.bytes + name.length - suffix, NB_CHALLENGER_SUFFIX, suffix) == 0;
+}
 
 /* Each of these returns 0, or NB_UNUSABLE with an error text that names the member. */
 

@@ -175,7 +175,7 @@ bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
 bool nb_engine_suspected(struct nb_engine *engine, struct nb_string model, uint64_t *count);
 
 /* Whether there is a model of this name that is the challenger of another one
- * (core/jobs/challenger/challenger.h). Fast for names that no challenger has. */
+ * (core/jobs/challenger/challenger.h). */
 bool nb_engine_is_challenger(struct nb_engine *engine, struct nb_string model);
 
 /* Returns a number that distinguishes the model from earlier and later models of its name: no two

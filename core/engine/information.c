@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/names.h"
 #include "core/bayes/estimate.h"
 #include "core/engine/engine.h"
 #include "core/ledger/ledger.h"
@@ -355,11 +356,8 @@ bool nb_engine_drift(struct nb_engine *engine, struct nb_string model,
 
 bool nb_engine_is_challenger(struct nb_engine *engine, struct nb_string model)
 {
-    static const size_t suffix = sizeof NB_CHALLENGER_SUFFIX - 1;
     struct nb_model_info info;
-    if (model.length <= suffix ||
-        memcmp(model.bytes + model.length - suffix, NB_CHALLENGER_SUFFIX, suffix) != 0 ||
-        nb_engine_model(engine, model, &info, NULL) != 0)
+    if (!nb_may_be_challenger(model) || nb_engine_model(engine, model, &info, NULL) != 0)
         return false;
     bool is_challenger = !info.is_damaged && info.settings.is_challenger;
     nb_model_info_deinit(&info);

@@ -33,9 +33,6 @@ int nb_registry_make(struct nb_engine *engine, struct nb_string name, enum nb_pr
  * because the same features must have the same ids in both models. Not present: the store's key is
  * used, there is no such model, or `parent` is NULL. */
 void nb_registry_key_of(struct nb_engine *engine, const char *parent, struct nb_own_key *own);
-/* The name of a model's challenger (core/jobs/challenger) is the name of the model with this
- * suffix. */
-#define NB_CHALLENGER_SUFFIX ".challenger"
 /* Makes an unsaved model, with the key for features of its parent, or of the model whose challenger
  * it is; the caller gets a reference. NB_EXISTS: there is a model of the name. */
 int nb_registry_make_unsaved(struct nb_engine *engine, struct nb_string name,

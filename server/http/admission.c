@@ -252,7 +252,7 @@ static int check_challenger(const struct nb_request *request, struct nb_error *e
 {
     enum nb_role role = request->route->role;
     if (strcmp(request->route->method, "GET") == 0 ||
-        (role != NB_ROLE_TRAIN && role != NB_ROLE_ADMIN) ||
+        (role != NB_ROLE_TRAIN && role != NB_ROLE_ADMIN) || !nb_may_be_challenger(request->model) ||
         !nb_engine_is_challenger(request->server->engine, request->model))
         return 0;
     return nb_error_set(error, NB_CONFLICT,
