@@ -12,16 +12,17 @@
 static const char *const NO_QUERY[] = {NULL};
 static const char *const DOCUMENT_QUERY[] = {"label", "id", NULL};
 static const char *const CHANGE_QUERY[] = {"label", "id", "source", NULL};
-static const char *const TRAIN_QUERY[] = {"label", "id", "source", "unlabelled", "attached", NULL};
+static const char *const TRAIN_QUERY[] = {"label",  "labels",     "separator", "id",
+                                          "source", "unlabelled", "attached",  NULL};
 static const char *const SOURCE_QUERY[] = {"source", NULL};
 static const char *const CHALLENGER_QUERY[] = {"source", "dry_run", NULL};
 static const char *const COPY_QUERY[] = {"source", "strength", NULL};
 static const char *const PAGE_QUERY[] = {"limit", "after", NULL};
 static const char *const UNDONE_QUERY[] = {"limit", "next", NULL};
-static const char *const CLASSIFY_QUERY[] = {"explain",     "level",      "label",     "id",
-                                             "threshold",   "target_fpr", "cost_fp",   "cost_fn",
-                                             "positive",    "scores",     "documents", "remember",
-                                             "word_counts", "top",        "min_known", NULL};
+static const char *const CLASSIFY_QUERY[] = {
+    "explain",   "level",         "label",  "id",        "threshold", "target_fpr",  "cost_fp",
+    "cost_fn",   "positive",      "scores", "documents", "remember",  "word_counts", "top",
+    "min_known", "explain_label", NULL};
 static const char *const HISTORY_QUERY[] = {"verdict", "from",     "to",       "least", "most",
                                             "source",  "contains", "labelled", "limit", "after",
                                             "total",   "skip",     NULL};
@@ -133,6 +134,8 @@ static const struct nb_route ROUTES[] = {
     LONG("GET", "/v1/models/{model}/evaluation", CLASSIFY, NONE, EVALUATION_QUERY,
          nb_route_evaluation),
     API("GET", "/v1/models/{model}/documents/{id}", CLASSIFY, NONE, NO_QUERY, nb_route_document),
+    LONG("PATCH", "/v1/models/{model}/documents/{id}", TRAIN, SETTINGS, SOURCE_QUERY,
+         nb_route_label_document),
     LONG("DELETE", "/v1/models/{model}/documents/{id}", TRAIN, NONE, SOURCE_QUERY,
          nb_route_forget_document),
     LONG("POST", "/v1/models/{model}/documents/{id}/label", TRAIN, SETTINGS, SOURCE_QUERY,

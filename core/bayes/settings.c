@@ -14,10 +14,16 @@ static const char *const event_models[] = {"multinomial", "binary", "bernoulli",
 static const char *const estimates[] = {"mean", "map", "mle", NULL};
 static const char *const predictions[] = {"estimate", "integrate", NULL};
 static const char *const priors[] = {"empirical", "uniform", "given", "dirichlet", NULL};
+static const char *const label_sets[] = {"one", "several", NULL};
+
+static const char *const optimizes[] = {"f1", "precision", NULL};
+
 static const char *const decisions[] = {"bayes", "stacked", NULL};
 
 #define ALL_FIELDS ((1u << NB_FIELDS) - 1)
 #define TEXT_FIELDS (1u << NB_FIELD_BODY | 1u << NB_FIELD_SUBJECT)
+/* The fields that a model whose documents have several labels reads (core/stack/multilabel.h). */
+#define WORD_FIELDS (TEXT_FIELDS | 1u << NB_FIELD_ADDRESS | 1u << NB_FIELD_URL)
 /* The fields that a plain text can have. */
 #define STACKED_TEXT_FIELDS                                                                        \
     (TEXT_FIELDS | 1u << NB_FIELD_STRUCTURE | 1u << NB_FIELD_URL | 1u << NB_FIELD_CASE |           \
@@ -119,6 +125,28 @@ static const struct nb_setting table[] = {
      .names = decisions,
      .help = "Where label and probabilities come from: the soft-max of the log scores (bayes), or "
              "evidence per field, weighed and calibrated online (stacked)."},
+    {.name = "label_set",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, label_set),
+     .names = label_sets,
+     .help = "Whether a document has one label, or any number of them (several): then each label "
+             "is judged by itself against all documents without it. Fixed with the first "
+             "document."},
+    {.name = "optimize",
+     .type = NB_SETTING_ENUM,
+     .offset = offsetof(struct nb_settings, optimize),
+     .names = optimizes,
+     .help = "With several labels: what the threshold of a label is chosen for, on leave-one-out "
+             "scores of the model's documents: the greatest F1 of the label (f1), or a precision "
+             "of at least `precision` (precision). `thresholds` go before."},
+    {.name = "precision",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, precision),
+     .minimum = 0,
+     .maximum = 1,
+     .exclusive_minimum = true,
+     .help = "With `optimize` precision: the least share of the documents given a label that shall "
+             "have it."},
     {.name = "unsure_band",
      .type = NB_SETTING_DOUBLE,
      .offset = offsetof(struct nb_settings, unsure_band),
@@ -331,8 +359,11 @@ const struct nb_setting *nb_settings_table(size_t *count)
     return table;
 }
 
-uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision)
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision,
+                                    enum nb_label_set_kind label_set)
 {
+    if (label_set == NB_LABEL_SET_SEVERAL)
+        return preset == NB_PRESET_BOOK ? TEXT_FIELDS : WORD_FIELDS;
     if (preset == NB_PRESET_MAIL)
         return ALL_FIELDS;
     return decision == NB_DECISION_STACKED ? STACKED_TEXT_FIELDS : TEXT_FIELDS;
@@ -349,6 +380,9 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .smoothing = 1.0,
         .prior = NB_PRIOR_EMPIRICAL,
         .decision = (int)decision,
+        .label_set = NB_LABEL_SET_ONE,
+        .optimize = NB_OPTIMIZE_F1,
+        .precision = 0.9,
         .unsure_band = 0,
         .min_known = 0,
         .ready_documents = 10,
@@ -373,7 +407,7 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .parent_strength = 100,
         .history_days = 14,
         .unlabelled_weight = preset == NB_PRESET_BOOK ? 0 : NB_WEIGHT_AUTO,
-        .tokenizer_fields = nb_settings_default_fields(preset, decision),
+        .tokenizer_fields = nb_settings_default_fields(preset, decision, NB_LABEL_SET_ONE),
         .tokenizer_version = NB_TOKENIZER_VERSION,
     };
 }
@@ -528,6 +562,7 @@ const char *nb_settings_bar_unlabelled(const struct nb_settings *settings)
         bool is_set;
         const char *what;
     } bars[] = {
+        {nb_settings_are_several(s), "several labels (\"label_set\")"},
         {has_numbers(s) && s->number != NB_NUMBER_GAUSSIAN,
          "fields of numbers and another \"number\" than \"gaussian\""},
         {is_book && s->event_model == NB_EVENT_BERNOULLI,

@@ -29,6 +29,10 @@ enum nb_predict { NB_PREDICT_ESTIMATE, NB_PREDICT_INTEGRATE };
 enum nb_prior_kind { NB_PRIOR_EMPIRICAL, NB_PRIOR_UNIFORM, NB_PRIOR_GIVEN, NB_PRIOR_DIRICHLET };
 enum nb_number { NB_NUMBER_GAUSSIAN, NB_NUMBER_BINS, NB_NUMBER_AUTO };
 enum nb_new_fields { NB_NEW_FIELDS_REFUSE, NB_NEW_FIELDS_LEARN };
+/* Of the several labels of a document, how the thresholds are chosen (core/stack/multilabel_fit.h).
+ */
+enum nb_label_set_kind { NB_LABEL_SET_ONE, NB_LABEL_SET_SEVERAL };
+enum nb_optimize { NB_OPTIMIZE_F1, NB_OPTIMIZE_PRECISION };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
@@ -51,6 +55,9 @@ struct nb_settings {
     uint64_t skip_top;
     uint64_t max_term_count; /* most occurrences of one feature in one document; 0: no limit */
     int decision;            /* enum nb_decision */
+    int label_set;           /* enum nb_label_set_kind; fixed by the first document */
+    int optimize;            /* enum nb_optimize */
+    double precision;        /* least precision of a label, with NB_OPTIMIZE_PRECISION */
     double unsure_band;      /* half width, in units of probability */
     double min_known;        /* least `known` (core/model/known.h) for a decision other than none */
     /* Owned; sorted by label: the least probability with which a label that wins is decided. */
@@ -120,8 +127,10 @@ struct nb_setting {
 const struct nb_setting *nb_settings_table(size_t *count);
 
 /* Returns the default token fields of a preset under a decision: a stacked text model also counts
- * the fields that only the stack reads. nb_settings_init sets all defaults of a preset. */
-uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision);
+ * the fields that only the stack reads; with several labels, those whose words are read.
+ * nb_settings_init sets all defaults of a preset. */
+uint32_t nb_settings_default_fields(enum nb_preset preset, enum nb_decision decision,
+                                    enum nb_label_set_kind label_set);
 void nb_settings_init(struct nb_settings *settings, enum nb_preset preset);
 void nb_settings_deinit(struct nb_settings *settings);
 int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
@@ -165,6 +174,11 @@ const char *nb_settings_bar_unlabelled(const struct nb_settings *settings);
 static inline bool nb_weight_is_auto(double weight)
 {
     return weight < 0;
+}
+/* Whether a document has any number of labels, not one. */
+static inline bool nb_settings_are_several(const struct nb_settings *settings)
+{
+    return settings->label_set == NB_LABEL_SET_SEVERAL;
 }
 /* Whether every change of the counts makes scoring walk over the whole vocabulary once. */
 bool nb_settings_walk_vocabulary(const struct nb_settings *settings);

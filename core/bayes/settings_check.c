@@ -442,6 +442,39 @@ static int check_unlabelled(const struct nb_settings *s, struct nb_error *error)
                         "unlabelled_weight: a number above 0 does not go together with %s", bar);
 }
 
+/* Checks that nothing is set that has no meaning when a document has several labels. */
+static int check_label_set(const struct nb_settings *s, struct nb_error *error)
+{
+    const struct {
+        bool is_set;
+        const char *what;
+    } bars[] = {
+        {s->parent != NULL, "parent"},
+        {s->attribute_count > 0, "fields"},
+        {s->new_fields != NB_NEW_FIELDS_REFUSE, "new_fields"},
+        {s->event_model != NB_EVENT_MULTINOMIAL, "event_model other than \"multinomial\""},
+        {s->estimate != NB_ESTIMATE_MEAN, "estimate other than \"mean\""},
+        {s->predict != NB_PREDICT_ESTIMATE, "predict other than \"estimate\""},
+        {s->smoothing_by.kind != NB_SMOOTHING_ONE, "smoothing other than one number"},
+        {s->prior != NB_PRIOR_EMPIRICAL, "prior other than \"empirical\""},
+        {nb_settings_leave_words_out(s), "min_count above 1 or skip_top"},
+        {s->structure != NB_STRUCTURE_NAIVE, "structure other than \"naive\""},
+        {s->calibration != NB_CALIBRATION_NONE, "calibration"},
+        {s->min_known > 0, "min_known"},
+        {s->unsure_band > 0, "unsure_band"},
+        {s->history > 0, "history"},
+    };
+    for (size_t i = 0; nb_settings_are_several(s) && i < sizeof bars / sizeof *bars; i++)
+        if (bars[i].is_set)
+            return nb_error_about(error,
+                                  nb_error_set(error, NB_UNUSABLE,
+                                               "label_set: \"several\" does not go together with "
+                                               "%s",
+                                               bars[i].what),
+                                  NULL, "label_set");
+    return 0;
+}
+
 int nb_settings_check(const struct nb_settings *settings, struct nb_error *error)
 {
     size_t count;
@@ -452,6 +485,8 @@ int nb_settings_check(const struct nb_settings *settings, struct nb_error *error
             return nb_error_about(error, rc, NULL, table[i].name);
     }
     int rc = check_structure(settings, error);
+    if (rc == 0)
+        rc = check_label_set(settings, error);
     if (rc == 0)
         rc = check_estimate(settings, error);
     if (rc == 0)

@@ -340,8 +340,9 @@ int nb_settings_read(struct nb_settings *settings, struct nb_string stored, stru
     if (rc == 0 && !nb_unpacker_done(&r))
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings are damaged");
     if (rc == 0 && (seen >> place_of("tokenizer") & 1) == 0)
-        read.tokenizer_fields = nb_settings_default_fields((enum nb_preset)read.preset,
-                                                           (enum nb_decision)read.decision);
+        read.tokenizer_fields =
+            nb_settings_default_fields((enum nb_preset)read.preset, (enum nb_decision)read.decision,
+                                       (enum nb_label_set_kind)read.label_set);
     if (rc == 0 && read.fitted != NULL && read.fitted->method != read.calibration)
         rc = nb_error_set(error, NB_CORRUPT, "the stored settings are damaged");
     if (rc == 0 && nb_settings_check(&read, error) != 0)

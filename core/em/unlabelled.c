@@ -9,16 +9,20 @@
 #include "core/base/platform/platform.h"
 #include "core/base/system.h"
 #include "core/em/em_guard.h"
+#include "core/em/several_documents.h"
 #include "core/model/live.h"
 #include "core/model/registry.h"
 #include "core/model/state.h"
+#include "core/stack/multilabel_fit.h"
 
 enum {
     LABELLED_LEAST = 10, /* documents of labels with at least two, needed to choose a weight */
     GROWTH = 5,          /* a fifth more or fewer documents make a new fit due */
     ITERATIONS = 100,
-    REST = 4,     /* pause of a model between two fits, in durations of the last one, ... */
-    OUTGROWN = 2, /* ... unless it has so many times the documents without a label */
+    REST = 4,         /* pause of a model between two fits, in durations of the last one, ... */
+    AWAITED = 20,     /* a verdict waits for a fit if this part of the documents has changed ... */
+    WAITS_MOST = 100, /* ... at most so many tenths of a second for other threads */
+    OUTGROWN = 2,     /* ... unless it has so many times the documents without a label */
 };
 static const uint64_t rest_most = UINT64_C(30000000000); /* the longest pause, in nanoseconds */
 
@@ -47,6 +51,8 @@ static struct state state_of(struct nb_live *live)
 static bool is_possible(const struct nb_settings *settings, const struct state *s)
 {
     double weight = settings->unlabelled_weight;
+    if (nb_settings_are_several(settings))
+        return s->labelled > 0;
     if (nb_settings_bar_unlabelled(settings) != NULL || s->unlabelled == 0 || s->labels < 2)
         return false;
     return nb_weight_is_auto(weight) ? s->measurable >= LABELLED_LEAST : weight > 0;
@@ -81,6 +87,18 @@ static void refining_tell_why_off(struct nb_live *live, char *text, size_t room)
     nb_published_release(&published);
 }
 
+/* Whether the documents have changed since the fit of a model whose documents have several labels,
+ * by more than the part 1 / `part` of them. */
+static bool is_behind(const struct nb_refined *refined, const struct state *s, uint64_t replaced,
+                      uint64_t part)
+{
+    if (refined == NULL || refined->several == NULL)
+        return refined == NULL || refined->labelled != s->labelled;
+    uint64_t fitted = refined->labelled, now = s->labelled;
+    uint64_t changed = replaced - refined->replaced + (now > fitted ? now - fitted : fitted - now);
+    return changed * part > now;
+}
+
 static bool has_grown(uint64_t then, uint64_t now)
 {
     return (now > then ? now - then : then - now) * GROWTH >= then && now != then;
@@ -96,6 +114,9 @@ static enum nb_unlabelled_state refining_of(struct nb_live *live, bool *again)
     enum nb_unlabelled_state is = NB_UNLABELLED_READY;
     if (!is_possible(&published->settings, &s)) {
         is = NB_UNLABELLED_OFF;
+    } else if (nb_published_is_several(published)) {
+        bool is_old = is_behind(refined, &s, atomic_load(&live->replaced), UINT32_MAX);
+        is = is_old ? NB_UNLABELLED_WAITING : NB_UNLABELLED_READY;
     } else {
         bool is_old = refined == NULL || has_grown(refined->labelled, s.labelled) ||
                       has_grown(refined->documents, s.unlabelled);
@@ -224,8 +245,36 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
     to->with = from->with;
 }
 
+/* Fits a model whose documents have several labels. */
+static int find_several(struct run *r, struct nb_error *error)
+{
+    struct nb_several_documents documents = {.count = 0};
+    const struct nb_settings *settings = &r->published->settings;
+    int rc = nb_several_documents_read(r->engine, r->live, is_stopped, r, &documents, error);
+    struct nb_multilabel_corpus corpus = {
+        .count = documents.count,
+        .sets = documents.sets,
+        .begin = documents.begin,
+        .rows = documents.rows,
+        .precision = settings->optimize == NB_OPTIMIZE_PRECISION ? settings->precision : 0,
+        .is_by_the_book = settings->decision == NB_DECISION_BAYES,
+        .stop = is_stopped,
+        .user = r};
+    r->refined->labelled = documents.count;
+    if (rc == 0 && documents.count > 0)
+        rc = nb_multilabel_fit_new(r->published->multilabel, r->live->counts, &corpus,
+                                   &r->refined->several);
+    nb_several_documents_deinit(&documents);
+    return rc == NB_CONFLICT    ? 0 /* the documents have no label, or these changed meanwhile */
+           : rc == NB_STOPPING  ? nb_error_set(error, rc, "the fit was broken off")
+           : rc == NB_NO_MEMORY ? nb_error_no_memory(error)
+                                : rc;
+}
+
 static int find(struct run *r, const struct nb_refined *before, struct nb_error *error)
 {
+    if (nb_published_is_several(r->published))
+        return find_several(r, error);
     struct nb_corpus *c = &r->corpus;
     int rc = nb_corpus_read(r->engine, &r->chain, true, NB_GUARD_SAMPLE, is_stopped, r, c, error);
     if (rc != 0)
@@ -266,7 +315,9 @@ static void set_pause(const struct run *r, uint64_t took)
 {
     uint64_t rest = took * REST < rest_most ? took * REST : rest_most;
     atomic_store(&r->live->em.due_at, nb_clock_monotonic() + rest);
-    atomic_store(&r->live->em.due_from, r->refined->documents * OUTGROWN);
+    atomic_store(&r->live->em.due_from, nb_published_is_several(r->published)
+                                            ? UINT64_MAX
+                                            : r->refined->documents * OUTGROWN);
 }
 
 static int run(struct run *r, bool again, struct nb_error *error)
@@ -333,7 +384,7 @@ static void end_turn(struct nb_engine *engine)
 {
     pthread_mutex_lock(&engine->refining.lock);
     engine->refining.runs = false;
-    pthread_cond_signal(&engine->refining.turn);
+    pthread_cond_broadcast(&engine->refining.turn);
     pthread_mutex_unlock(&engine->refining.lock);
 }
 
@@ -386,6 +437,43 @@ static int refine(struct nb_engine *engine, struct nb_live *live, bool again,
     return rc;
 }
 
+/* Whether a verdict must wait for a fit. */
+static bool is_awaited(struct nb_live *live)
+{
+    struct nb_refined *refined = nb_live_refined(live);
+    struct state s = {0};
+    nb_model_read_lock(live->counts);
+    s.labelled = nb_model_documents_all(live->counts);
+    nb_model_unlock(live->counts);
+    bool is = is_behind(refined, &s, atomic_load(&live->replaced), AWAITED);
+    nb_refined_release(&refined);
+    return is && s.labelled > 0;
+}
+
+/* Waits until the fit of the model that another thread makes is done, a tenth of a second at most.
+ */
+static void wait_for_other(struct nb_engine *engine, const struct nb_live *live)
+{
+    pthread_mutex_lock(&engine->refining.lock);
+    if (atomic_load(&live->em.is_under_way))
+        (void)nb_condition_wait(&engine->refining.turn, &engine->refining.lock,
+                                nb_clock_monotonic() + SECOND / 10);
+    pthread_mutex_unlock(&engine->refining.lock);
+}
+
+int nb_refining_catch_up(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)
+{
+    for (unsigned waits = 0; waits < WAITS_MOST && is_awaited(live); waits++) {
+        int rc = refine(engine, live, false, NULL, NULL, error);
+        if (rc == 0 || rc == NB_CONFLICT)
+            return 0;
+        if (rc != NB_BUSY)
+            return rc;
+        wait_for_other(engine, live);
+    }
+    return 0;
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 struct nb_refining_worker {
@@ -412,7 +500,8 @@ static bool is_ready(const struct nb_live *live)
 {
     uint64_t unlabelled = atomic_load(&live->unlabelled);
     return is_asked(live) && !atomic_load(&live->em.is_under_way) &&
-           (unlabelled == 0 || unlabelled >= atomic_load(&live->em.due_from) ||
+           ((unlabelled == 0 && atomic_load(&live->em.due_from) != UINT64_MAX) ||
+            unlabelled >= atomic_load(&live->em.due_from) ||
             atomic_load(&live->em.due_at) <= nb_clock_monotonic());
 }
 
@@ -560,8 +649,24 @@ static void tell(struct nb_live *live, enum nb_unlabelled_state state,
     nb_refined_release(&r);
 }
 
+/* Whether documents without a label are not used because the others have several. */
+static bool tell_several(struct nb_live *live, struct nb_unlabelled_report *report)
+{
+    struct nb_published *published = nb_live_settings(live);
+    bool are_several = nb_published_is_several(published);
+    nb_published_release(&published);
+    if (!are_several)
+        return false;
+    *report = (struct nb_unlabelled_report){.state = NB_UNLABELLED_OFF};
+    (void)snprintf(report->reason, sizeof report->reason,
+                   "they do not come in with several labels");
+    return true;
+}
+
 void nb_unlabelled_tell(struct nb_live *live, struct nb_unlabelled_report *report)
 {
+    if (tell_several(live, report))
+        return;
     enum nb_unlabelled_state state = refining_of(live, NULL);
     bool is_running = state != NB_UNLABELLED_OFF && atomic_load(&live->em.is_under_way);
     tell(live, is_running ? NB_UNLABELLED_RUNNING : state, report);
@@ -586,8 +691,9 @@ int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*st
     int rc = nb_registry_acquire(engine, model, false, &live, error);
     if (rc != 0)
         return rc;
-    rc = refine(engine, live, false, stop, user, error);
-    if (rc == 0)
+    bool are_several = tell_several(live, report);
+    rc = are_several ? 0 : refine(engine, live, false, stop, user, error);
+    if (rc == 0 && !are_several)
         nb_unlabelled_tell(live, report);
     else if (rc == NB_BUSY) /* the other fit may have ended meanwhile, but it began earlier */
         tell(live, NB_UNLABELLED_RUNNING, report);

@@ -75,6 +75,12 @@ int nb_engine_unlabelled(struct nb_engine *engine, struct nb_string model,
 int nb_engine_refine(struct nb_engine *engine, struct nb_string model, bool (*stop)(void *user),
                      void *user, struct nb_unlabelled_report *report, struct nb_error *error);
 
+/* For a loaded model whose documents have several labels: makes a fit, on the caller's thread or by
+ * waiting for the one under way, if more than a twentieth of the documents have changed since the
+ * last one. Waits at most ten seconds for others; a verdict is then by the last fit. Returns 0, or
+ * NB_NO_MEMORY and other codes of a fit. */
+int nb_refining_catch_up(struct nb_engine *engine, struct nb_live *live, struct nb_error *error);
+
 /* Starts the thread that fits models, one after the other, when a fit is due. It sleeps while no
  * model asks for a fit. Returns 0, NB_NO_MEMORY, or the code of pthread_create's errno. */
 int nb_refining_start(struct nb_engine *engine, struct nb_error *error);

@@ -8,6 +8,7 @@
 
 #include "core/base/names.h"
 #include "core/base/system.h"
+#include "core/em/unlabelled.h"
 #include "core/engine/engine.h"
 #include "core/model/drift.h"
 #include "core/model/parents.h"
@@ -93,11 +94,31 @@ static struct nb_drift *drift_of(struct nb_live *live)
 static void note_drift(struct nb_live *live, const struct nb_verdict *verdict)
 {
     size_t place = verdict->size == 2 ? 1 : verdict->best;
-    if (!verdict->ready || verdict->size < 2)
+    if (!verdict->ready || verdict->size < 2 || verdict->is_given != NULL)
         return; /* scores from few documents differ from those from many */
     struct nb_drift *drift = drift_of(live);
     if (drift != NULL)
         nb_drift_add(drift, (uint32_t)verdict->size, verdict->probabilities[place]);
+}
+
+/* Begins the chain of the verdict's model, which has a fit of its present documents if these have
+ * several labels. */
+static int begin_chain(const struct nb_verdict *verdict, struct nb_engine *engine,
+                       struct nb_error *error)
+{
+    struct nb_verdict_private *p = verdict->private_;
+    struct nb_published *published = nb_live_settings(p->live);
+    bool are_several = nb_published_is_several(published);
+    nb_published_release(&published);
+    if (are_several && !verdict->takes_several)
+        return nb_error_about(error,
+                              nb_error_set(error, NB_UNUSABLE,
+                                           "the documents of the model '%s' have several labels: "
+                                           "only POST /v1/models/%s/classify judges them",
+                                           p->live->name, p->live->name),
+                              "several_labels", NULL);
+    int rc = are_several ? nb_refining_catch_up(engine, p->live, error) : 0;
+    return rc != 0 ? rc : nb_parent_chain_begin(&p->chain, engine, p->live, error);
 }
 
 static int classify(struct nb_engine *engine, struct nb_string model,
@@ -111,7 +132,7 @@ static int classify(struct nb_engine *engine, struct nb_string model,
     int rc = nb_registry_acquire(engine, model, false, &p->live, error);
     if (rc != 0)
         return rc;
-    rc = nb_parent_chain_begin(&p->chain, engine, p->live, error);
+    rc = begin_chain(verdict, engine, error);
     if (rc == 0)
         rc = see(p, document, most, error);
     if (rc == 0)
@@ -162,7 +183,7 @@ int nb_engine_classify_bag(struct nb_engine *engine, struct nb_string model,
     p->has_bag = false;
     int rc = nb_registry_acquire(engine, model, false, &p->live, error);
     if (rc == 0)
-        rc = nb_parent_chain_begin(&p->chain, engine, p->live, error);
+        rc = begin_chain(verdict, engine, error);
     if (rc == 0)
         rc = copy_bag(bag, &p->bag);
     if (rc == 0)

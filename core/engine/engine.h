@@ -182,11 +182,15 @@ bool nb_engine_is_challenger(struct nb_engine *engine, struct nb_string model);
  * models of a store have the same identity. 0: there is no such model. */
 uint32_t nb_engine_model_identity(struct nb_engine *engine, struct nb_string model);
 
+/* Whether there is such a model and its documents have several labels. */
+bool nb_engine_is_several(struct nb_engine *engine, struct nb_string model);
+
 struct nb_document_info {
     char *label;     /* NULL: it has none */
     char *source;    /* the client that taught it; empty: not known */
     int64_t learned; /* milliseconds since 1970 */
     uint64_t tokens;
+    uint64_t entry; /* number of its current entry (nb_batch_label_entry) */
 };
 void nb_document_info_deinit(struct nb_document_info *info);
 /* Fills `info`, which the caller deinits after success, with the data of a learned document.
@@ -281,6 +285,13 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate, enum nb_score_kind scores,
                          struct nb_evaluation_report *report, struct nb_error *error);
+
+/* For a model whose documents have several labels: sets *fit to the fit of its present documents,
+ * whose figures are its evaluation; the caller releases it. Returns 0, NB_NOT_FOUND (model),
+ * NB_CONFLICT (no document has a label, or their labels are not several), NB_DAMAGED, NB_IO or
+ * NB_NO_MEMORY. */
+int nb_engine_fit(struct nb_engine *engine, struct nb_string model, struct nb_multilabel_fit **fit,
+                  struct nb_error *error);
 
 /* A document whose stored score is changed for an evaluation. */
 struct nb_evaluation_change {

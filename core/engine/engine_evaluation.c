@@ -5,6 +5,7 @@
  * computed now. Forgotten documents no longer have a score.
  */
 #include "core/engine/engine_evaluation.h"
+#include "core/em/unlabelled.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -644,4 +645,31 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
 {
     struct question question = {.positive = {"", 0}, .target_rate = -1, .more = more};
     return answer(engine, model, &question, report, error);
+}
+
+int nb_engine_fit(struct nb_engine *engine, struct nb_string model, struct nb_multilabel_fit **fit,
+                  struct nb_error *error)
+{
+    struct nb_live *live;
+    int rc = nb_registry_acquire(engine, model, false, &live, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(live);
+    if (!nb_published_is_several(published))
+        rc = nb_error_set(error, NB_CONFLICT, "the documents of the model '%s' have one label each",
+                          live->name);
+    nb_published_release(&published);
+    if (rc == 0)
+        rc = nb_refining_catch_up(engine, live, error);
+    struct nb_refined *refined = rc == 0 ? nb_live_refined(live) : NULL;
+    if (refined != NULL && refined->several != NULL)
+        *fit = nb_multilabel_fit_use(refined->several);
+    else if (rc == 0)
+        rc = nb_error_set(error, NB_CONFLICT, "%s",
+                          refined != NULL && *refined->reason != '\0'
+                              ? refined->reason
+                              : "the model has learned no document with a label yet");
+    nb_refined_release(&refined);
+    nb_registry_release(engine, &live);
+    return rc;
 }

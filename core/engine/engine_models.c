@@ -149,6 +149,10 @@ static int check_existing(struct nb_engine *engine, struct put *put, struct nb_l
                           "the model '%s' has documents: `tokenizer` (also as part of a `preset`) "
                           "is fixed with the first one",
                           live->name);
+    if (rc == 0 && old.label_set != put->settings.label_set && documents > 0)
+        rc = nb_error_set(error, NB_CONFLICT,
+                          "the model '%s' has documents: `label_set` is fixed with the first one",
+                          live->name);
     if (rc == 0 && !nb_settings_keep_attributes(&put->settings, &old))
         rc = nb_error_set(error, NB_CONFLICT,
                           "the model '%s' has other `fields`: fields can be added, and those that "

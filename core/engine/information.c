@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/label_set.h"
 #include "core/base/names.h"
 #include "core/bayes/estimate.h"
 #include "core/engine/engine.h"
@@ -64,6 +65,51 @@ static int by_name(const void *a, const void *b)
                   ((const struct nb_label_info *)b)->label);
 }
 
+/* Adds the documents and tokens of a set to each of its labels, which are listed in `labels`. */
+static int add_set(const struct nb_label_info *set, struct nb_label_info **labels, size_t *count,
+                   size_t *room)
+{
+    struct nb_string rest = nb_string_of(set->label), label;
+    while (nb_label_set_next(&rest, &label)) {
+        if (nb_array_reserve(labels, room, *count + 1, sizeof **labels) != 0)
+            return NB_NO_MEMORY;
+        struct nb_label_info *one = &(*labels)[*count];
+        *one = (struct nb_label_info){
+            .label = nb_string_copy(label), .documents = set->documents, .tokens = set->tokens};
+        if (one->label == NULL)
+            return NB_NO_MEMORY;
+        ++*count;
+    }
+    return 0;
+}
+
+/* Replaces sets of labels by the labels in them. */
+static int list_members(struct nb_model_info *info, struct nb_error *error)
+{
+    struct nb_label_info *labels = NULL;
+    size_t count = 0, room = 0, kept = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < info->label_count; i++)
+        rc = add_set(&info->labels[i], &labels, &count, &room);
+    if (count > 0)
+        qsort(labels, count, sizeof *labels, by_name);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || strcmp(labels[i].label, labels[kept - 1].label) != 0) {
+            labels[kept++] = labels[i];
+            continue;
+        }
+        labels[kept - 1].documents += labels[i].documents;
+        labels[kept - 1].tokens += labels[i].tokens;
+        free(labels[i].label);
+    }
+    for (size_t i = 0; i < info->label_count; i++)
+        free(info->labels[i].label);
+    free(info->labels);
+    info->labels = labels;
+    info->label_count = kept;
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
 static bool read_drift(struct nb_live *live, struct nb_drift_figures *figures)
 {
     struct nb_drift *drift = atomic_load(&live->drift);
@@ -94,6 +140,8 @@ static int read_model(const struct nb_view *view, struct nb_live *live, struct n
     info->vocabulary = state.vocabulary;
     if (info->label_count > 0)
         qsort(info->labels, info->label_count, sizeof *info->labels, by_name);
+    if (rc == 0 && nb_settings_are_several(&info->settings))
+        rc = list_members(info, error);
     return rc;
 }
 
@@ -214,6 +262,16 @@ int nb_engine_models(struct nb_engine *engine, struct nb_string after, size_t li
     return rc;
 }
 
+bool nb_engine_is_several(struct nb_engine *engine, struct nb_string model)
+{
+    struct nb_model_info info;
+    if (nb_engine_model(engine, model, &info, NULL) != 0)
+        return false;
+    bool is = nb_settings_are_several(&info.settings);
+    nb_model_info_deinit(&info);
+    return is;
+}
+
 void nb_document_info_deinit(struct nb_document_info *info)
 {
     free(info->label);
@@ -255,6 +313,7 @@ static int read_document(const struct nb_view *view, const struct nb_live *live,
         info->source = nb_string_copy(entry.change.source);
         info->learned = entry.change.time;
         info->tokens = entry.change.tokens;
+        info->entry = entry.number;
         if (info->source == NULL)
             rc = nb_error_no_memory(error);
     }

@@ -180,6 +180,8 @@ static int keep_score(struct nb_learner *l, const struct nb_published *published
 {
     nb_learner_reset(l);
     l->scores.size = 0;
+    if (nb_published_is_several(published))
+        return 0; /* a fit scores all documents (core/stack/multilabel_fit.h) */
     if (!nb_published_is_stacked(published) && nb_settings_walk_vocabulary(&published->settings))
         return 0; /* too slow to do for every document that is learned */
     int rc = score(l, published, counts, rows, features, size, label, judged);
@@ -488,6 +490,8 @@ unsigned nb_learner_slices(struct nb_learner *l)
 /* By the book only a new document teaches what is known: its scores are those without it. */
 static int teach_known(struct nb_learner *l, struct nb_live *live, const struct nb_lesson *lesson)
 {
+    if (nb_published_is_several(live->published))
+        return 0;
     bool uses = nb_known_uses_scores(&live->published->settings,
                                      nb_model_labels_with_documents(live->counts));
     if (!nb_known_wants(live) || (uses && (!l->has_book || l->scores.size < 3)))

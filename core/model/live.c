@@ -51,6 +51,10 @@ struct nb_published *nb_published_new(const struct nb_settings *settings, const 
         nb_published_release(&published);
     if (published != NULL)
         nb_stack_cut_numbers(published->stack, &published->settings);
+    if (published != NULL && nb_published_is_several(published) &&
+        nb_multilabel_new(settings->decision == NB_DECISION_BAYES, settings->smoothing,
+                          &published->multilabel) != 0)
+        nb_published_release(&published);
     return published;
 }
 
@@ -78,6 +82,7 @@ void nb_published_release(struct nb_published **published)
         return;
     nb_scorer_free(&p->scorer);
     nb_stack_free(&p->stack);
+    nb_multilabel_free(&p->multilabel);
     nb_stack_weights_free(&p->weights);
     nb_settings_deinit(&p->settings);
     free(p);
@@ -116,6 +121,7 @@ void nb_refined_release(struct nb_refined **refined)
         return;
     nb_scorer_free(&r->scorer);
     nb_expected_release(&r->expected);
+    nb_multilabel_fit_release(&r->several);
     free(r);
 }
 
@@ -129,6 +135,8 @@ int nb_refined_make_scorer(struct nb_refined *refined, const struct nb_settings 
 /* Bytes of the counts and of the scorer; 0 for NULL. */
 static size_t refined_memory(const struct nb_refined *refined)
 {
+    if (refined != NULL && refined->several != NULL)
+        return refined->several->bytes;
     if (refined == NULL || refined->expected == NULL)
         return 0;
     return nb_expected_memory(refined->expected) +
@@ -369,10 +377,30 @@ int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struc
     return rc;
 }
 
+int nb_live_refuse_several(const struct nb_live *live, struct nb_error *error)
+{
+    /* Settings are read under a lock, which is no change of the model. */
+    struct nb_published *published = nb_live_settings((struct nb_live *)(uintptr_t)live);
+    bool are_several = nb_published_is_several(published);
+    nb_published_release(&published);
+    return !are_several
+               ? 0
+               : nb_error_about(error,
+                                nb_error_set(error, NB_UNUSABLE,
+                                             "the documents of the model '%s' have several "
+                                             "labels: this is for models whose documents "
+                                             "have one",
+                                             live->name),
+                                "several_labels", NULL);
+}
+
 int nb_live_label(const struct nb_live *live, struct nb_string name, uint32_t *number,
                   struct nb_error *error)
 {
     struct nb_level_hint hint = {0};
+    int rc = nb_live_refuse_several(live, error);
+    if (rc != 0)
+        return rc;
     *number = nb_model_find_label(live->counts, name);
     if (*number != UINT32_MAX)
         return 0;

@@ -23,6 +23,7 @@
 #include "core/bayes/settings.h"
 #include "core/counts/model.h"
 #include "core/ledger/record.h"
+#include "core/stack/multilabel.h"
 #include "core/stack/stack_fit.h"
 #include "tokenizer/bag.h"
 
@@ -42,6 +43,7 @@ struct nb_published {
     struct nb_scorer *scorer;
     struct nb_stack *stack;
     struct nb_stack_weights *weights;
+    struct nb_multilabel *multilabel; /* NULL: a document has one label */
 };
 
 /* Sets the constants of the stack from the settings. */
@@ -56,7 +58,14 @@ void nb_published_release(struct nb_published **published);
 
 static inline bool nb_published_is_stacked(const struct nb_published *published)
 {
-    return published->settings.decision == NB_DECISION_STACKED;
+    return published->settings.decision == NB_DECISION_STACKED &&
+           !nb_settings_are_several(&published->settings);
+}
+
+/* Whether documents have several labels. Such a model is not stacked: its weights are a fit. */
+static inline bool nb_published_is_several(const struct nb_published *published)
+{
+    return nb_settings_are_several(&published->settings);
 }
 
 /* The tokenizer settings of the model. Borrows from `published`. */
@@ -267,6 +276,9 @@ static inline struct nb_string nb_live_name(const struct nb_live *live)
     return (struct nb_string){live->name, strlen(live->name)};
 }
 
+/* Returns NB_UNUSABLE, with a text for the client, if the documents of the loaded model have
+ * several labels; else 0. */
+int nb_live_refuse_several(const struct nb_live *live, struct nb_error *error);
 /* Sets *number to the number of the label that a request names. Any thread that holds the lock of
  * the counts, at least for reading. Returns 0, or NB_NOT_FOUND; the message tells if the name is
  * that of a level of labels. */
@@ -287,9 +299,12 @@ struct nb_refined_loss {
 struct nb_refined {
     atomic_uint references;
     struct nb_expected *expected; /* NULL: the weight is 0 */
-    struct nb_scorer *scorer;     /* owned; by the book, adds these counts; NULL if `expected` is */
-    double weight;                /* weight of a document without a label */
-    double smoothing;             /* inside EM */
+    /* The fit of a model whose documents have several labels, referenced; then the members of
+     * documents without a label are not set, but `labelled`, `replaced`, `seconds` and `reason`. */
+    struct nb_multilabel_fit *several;
+    struct nb_scorer *scorer; /* owned; by the book, adds these counts; NULL if `expected` is */
+    double weight;            /* weight of a document without a label */
+    double smoothing;         /* inside EM */
     /* A stacked model pools the scores without and with expected counts. The scores with them have
      * the share `share`, below 1, and are multiplied by `temperature`. */
     bool is_pooled;

@@ -167,6 +167,9 @@ static int parents_check_pair(const struct nb_live *live, const struct nb_settin
                               const struct nb_live *parent, const struct nb_settings *parents,
                               struct nb_error *error)
 {
+    if (nb_settings_are_several(parents))
+        return nb_error_set(error, NB_UNUSABLE, "parent: the documents of '%s' have several labels",
+                            parent->name);
     int rc = check_formulas(settings, error);
     if (rc == 0)
         rc = check_parents_formulas(parent, parents, error);

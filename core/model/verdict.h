@@ -67,8 +67,17 @@ struct nb_verdict {
     /* They sum to 1; but if a stacked model has learned only one of the labels spam and ham, that
      * has the probability of the rule of succession, and no label has the rest. */
     double *probabilities;
-    size_t best;  /* index of the label that wins */
-    bool stacked; /* label and probabilities are those of the stack */
+    size_t best; /* index of the label that wins */
+    /* Documents have several labels (the setting label_set): each probability is that of its label
+     * against all documents without it, log scores are log-odds, and the document is given the
+     * labels with is_given. NULL: documents have one label. An explanation is that of the label at
+     * `second`. */
+    bool *is_given;
+    bool takes_several; /* the caller's, set before each call: it reads is_given. Else a model whose
+                           documents have several labels is refused */
+    const char *explain_label; /* the caller's, set before each call: the label that is explained,
+                                  of several; NULL: the most probable one */
+    bool stacked;              /* label and probabilities are those of the stack */
     /* Stacked: the weights have learned all documents under the current settings, and no refit is
      * due. By the book: the probabilities come from the map of the setting `calibration`. */
     bool calibrated;

@@ -46,6 +46,18 @@ struct nb_verdict_private {
         uint64_t *cells;
         size_t size, feature_room, row_room, place_room, cell_room;
     } own;
+    /* Of a model whose documents have several labels; owned. */
+    struct {
+        struct nb_multilabel_scores scores;
+        struct nb_row_count *rows; /* features of the bag that have a row ... */
+        uint32_t *places;          /* ... and their places in the bag */
+        uint32_t *numbers;         /* by label of the verdict: its number in `scores` */
+        double *probabilities, *log_odds;
+        double *evidence; /* of each row */
+        bool *is_given;
+        size_t row_room, place_room, number_room, evidence_room, probability_room, log_odds_room,
+            given_room;
+    } several;
     double moderation;       /* factor that was applied to these scores and their evidence */
     struct nb_pooled pooled; /* for scores pooled with expected counts */
     struct nb_evidence *evidence;

@@ -12,6 +12,7 @@
 #include "core/model/learner.h"
 #include "core/model/registry.h"
 #include "core/model/verdict_parts.h"
+#include "core/model/verdict_several.h"
 
 static void need(struct nb_verdict *verdict, const char *label, uint64_t documents)
 {
@@ -25,7 +26,7 @@ static void need(struct nb_verdict *verdict, const char *label, uint64_t documen
 /* Whether only one label has documents, although two are needed. */
 static bool is_alone(struct nb_verdict *verdict)
 {
-    if (verdict->size >= 2 || verdict->ready_documents == 0)
+    if (verdict->size >= 2 || verdict->ready_documents == 0 || verdict->is_given != NULL)
         return false;
     verdict->ready = false;
     snprintf(verdict->missing, sizeof verdict->missing,
@@ -420,23 +421,31 @@ int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *e
     p->raised = 0;
     verdict->passage.label = NULL;
     p->worst.count = 0;
+    bool are_several = nb_published_is_several(p->chain.published[0]);
+    int rc;
+    verdict->is_given = NULL;
     nb_parent_chain_lock(&p->chain);
-    choose_judge(p);
-    int rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
-    if (rc == 0)
-        rc = verdict_fill(verdict);
-    if (rc == 0 && verdict->stacked && verdict->size == 1) /* it leaves room for another one */
+    if (are_several) {
+        rc = nb_verdict_score_several(verdict, most, error);
+    } else {
+        choose_judge(p);
+        rc = p->judge != NULL ? score_alone(p, error) : score_together(p);
+        if (rc == 0)
+            rc = verdict_fill(verdict);
+    }
+    if (rc == 0 && !are_several && verdict->stacked &&
+        verdict->size == 1) /* it leaves room for another one */
         (void)nb_unseen_label(verdict->labels[0], verdict->documents[0], verdict->probabilities);
     verdict->ready_documents = settings->ready_documents;
     if (rc == 0)
         verdict_fill_ready(verdict);
-    if (rc == 0)
+    if (rc == 0 && !are_several)
         tell_threshold(verdict);
     verdict->unsure_band = settings->unsure_band;
     verdict->min_known = settings->min_known;
     verdict->keeps_history = settings->history > 0;
     verdict->keeps_subject = settings->history_subject;
-    if (rc == 0 && most > 0)
+    if (rc == 0 && most > 0 && !are_several)
         rc = nb_verdict_explain(verdict, most);
     nb_parent_chain_unlock(&p->chain);
     return rc;
@@ -491,6 +500,14 @@ void nb_verdict_deinit(struct nb_verdict *verdict)
         free(p->own.rows);
         free(p->own.places);
         free(p->own.cells);
+        nb_multilabel_scores_deinit(&p->several.scores);
+        free(p->several.rows);
+        free(p->several.places);
+        free(p->several.numbers);
+        free(p->several.probabilities);
+        free(p->several.log_odds);
+        free(p->several.evidence);
+        free(p->several.is_given);
         nb_pooled_deinit(&p->pooled);
         free(p->evidence);
         free(p->calibrated);

@@ -9,6 +9,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
+#include "core/base/label_set.h"
 #include "core/base/names.h"
 #include "core/base/system.h"
 #include "core/bayes/settings.h"
@@ -201,7 +202,7 @@ static int check_change(const struct nb_submitted *c, struct nb_error *error)
     if (rc == 0 && is_note && label.length > NOTE_MOST)
         rc = corrupt(error, "a note");
     if (rc == 0 && !is_note && label.length > 0)
-        rc = nb_check_label(label, error);
+        rc = nb_check_label_or_set(label, error);
     if (rc == 0 && c->kind == NB_SUBMITTED_TAKE_BACK && c->restored >= c->current)
         rc = corrupt(error, "what it takes back");
     return rc == 0 ? 0 : corrupt(error, "a name in it");

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/label_set.h"
 #include "core/counts/pairs.h"
 #include "core/ledger/document_lists.h"
 #include "core/model/learner.h"
@@ -20,7 +21,7 @@ static int stage_find_label(struct nb_stage *s, struct nb_error *error)
     if (change->label_number != UINT32_MAX)
         return 0;
     int rc = NB_TOO_LARGE;
-    if (count < s->group->engine->settings.labels)
+    if (count < s->group->engine->settings.labels || nb_label_is_set(name)) /* sets are many */
         rc = nb_model_label(s->live->counts, name, &change->label_number);
     if (rc == NB_TOO_LARGE) {
         s->refused = true;

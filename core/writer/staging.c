@@ -260,7 +260,11 @@ int nb_stage_refit(struct nb_stage *s, struct nb_error *error)
     bool begins = s->change->part != NB_REFIT_SLICE;
     if (begins && !nb_published_is_stacked(s->live->published))
         return nb_stage_refuse(s, NB_CONFLICT,
-                               "the model has no weights: its `decision` is not \"stacked\"");
+                               nb_published_is_several(s->live->published)
+                                   ? "a model whose documents have several labels fits itself to "
+                                     "its documents"
+                                   : "the model has no weights: its `decision` is not "
+                                     "\"stacked\"");
     if (s->live->number == 0 || (!begins && s->live->fit == NULL))
         return 0;
     int rc = put_refit(s, s->change->part, error);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/label_set.h"
 #include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/ledger/ledger.h"
@@ -245,6 +246,24 @@ static int batch_acquire(struct nb_batch *batch, const struct nb_document *docum
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
+/* Checks that a label is one, or in a model whose documents have several a set of labels. */
+static int check_kind(const struct nb_batch *batch, struct nb_string label, struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(batch->live);
+    bool are_several = nb_published_is_several(published);
+    nb_published_release(&published);
+    if (label.length == 0 || are_several == nb_label_is_set(label))
+        return 0;
+    (void)nb_error_set(error, NB_UNUSABLE,
+                       are_several ? "the documents of the model '%s' have several labels: send "
+                                     "`labels`, a list, in place of `label`"
+                                   : "the documents of the model '%s' have one label each: send "
+                                     "`label`, not `labels` (or make a model with the setting "
+                                     "\"label_set\": \"several\")",
+                       batch->live->name);
+    return nb_error_about(error, NB_UNUSABLE, NULL, are_several ? "label" : "labels");
+}
+
 /* Adds a change that needs no document and that the caller has filled in. Takes ownership of it,
  * also on failure. Errors: as nb_batch_untrain. */
 static int batch_add_bare(struct nb_batch *batch, struct nb_submitted *change, struct nb_string id,
@@ -253,6 +272,8 @@ static int batch_add_bare(struct nb_batch *batch, struct nb_submitted *change, s
     int rc = nb_check_source(source, error);
     if (rc == 0)
         rc = batch_acquire(batch, NULL, false, error);
+    if (rc == 0 && change->kind != NB_SUBMITTED_NOTE)
+        rc = check_kind(batch, nb_buffer_string(&change->label), error);
     if (rc != 0) {
         nb_submitted_deinit(change);
         return rc;
@@ -375,7 +396,7 @@ static int recall(struct nb_batch *batch, struct nb_string id, struct nb_string 
                   struct nb_string label, struct nb_string source, struct nb_error *error)
 {
     struct nb_history_record record;
-    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    int rc = label.bytes == NULL ? 0 : nb_check_label_or_set(label, error);
     if (rc == 0)
         rc = nb_history_read(&record, stored, error);
     if (rc != 0)
@@ -415,7 +436,7 @@ static int add_label(struct nb_batch *batch, struct nb_string id, uint64_t entry
         return nb_error_set(error, NB_UNUSABLE,
                             "a change of the label alone cannot wait in the quarantine: send the "
                             "document, too");
-    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    int rc = label.bytes == NULL ? 0 : nb_check_label_or_set(label, error);
     if (rc == 0)
         rc = nb_check_id(id, error);
     if (rc != 0)
@@ -632,11 +653,13 @@ int nb_batch_add(struct nb_batch *batch, const struct nb_document *document, str
                  struct nb_error *error)
 {
     *needs_fields = false;
-    int rc = label.bytes == NULL ? 0 : nb_check_label(label, error);
+    int rc = label.bytes == NULL ? 0 : nb_check_label_or_set(label, error);
     if (rc == 0)
         rc = check(id, source, error);
     if (rc == 0)
         rc = batch_acquire(batch, document, !batch->quarantined, error);
+    if (rc == 0)
+        rc = check_kind(batch, label, error);
     if (rc == 0)
         rc = check_values(batch, document, needs_fields, error);
     if (rc != 0 || *needs_fields)

@@ -37,8 +37,27 @@ static int evaluation_scores(const struct nb_request *request, enum nb_score_kin
                         "query parameter 'scores' must be 'before-learning' or 'leave-one-out'");
 }
 
+/* The evaluation of a model whose documents have several labels. */
+static int evaluate_several(struct nb_request *request, struct nb_error *error)
+{
+    static const char *const OTHERS[] = {"positive", "target_fpr", "scores"};
+    struct nb_multilabel_fit *fit;
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
+        if (nb_request_query(request, OTHERS[i]).bytes != NULL)
+            return nb_error_set(error, NB_INVALID,
+                                "query parameter '%s' does not go with several labels", OTHERS[i]);
+    int rc = nb_engine_fit(request->server->engine, request->model, &fit, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_json_evaluation_several(&request->reply.body, request->model, fit);
+    nb_multilabel_fit_release(&fit);
+    return nb_reply_written(request, rc, error);
+}
+
 int nb_route_evaluation(struct nb_request *request, struct nb_error *error)
 {
+    if (nb_engine_is_several(request->server->engine, request->model))
+        return evaluate_several(request, error);
     struct nb_string positive = nb_request_query(request, "positive");
     struct nb_evaluation_report report;
     double target = -1; /* none wanted */
@@ -283,8 +302,8 @@ static bool is_silent(const struct nb_verdict *verdict, struct nb_decision_made 
 
 bool nb_decision_is_wanted(const struct nb_decision_rule *rule, const struct nb_verdict *verdict)
 {
-    return rule->is_asked || rule->has_min_known || verdict->min_known > 0 ||
-           verdict->threshold >= 0;
+    return verdict->is_given == NULL && (rule->is_asked || rule->has_min_known ||
+                                         verdict->min_known > 0 || verdict->threshold >= 0);
 }
 
 /* The rule of the model's setting for the label that wins, if the request gives no threshold. */

@@ -37,7 +37,7 @@ static const char *warning_of(const struct nb_text_charset *found)
  * query they would be ignored silently. */
 static int refuse_query(const struct nb_request *request, struct nb_error *error)
 {
-    static const char *const NAMES[] = {"label", "id"};
+    static const char *const NAMES[] = {"label", "id", "labels"};
     if (request->query_count > 0 && request->type.media != NB_MEDIA_CSV &&
         nb_request_query(request, "unlabelled").bytes != NULL)
         return nb_error_set(error, NB_INVALID,
@@ -52,6 +52,17 @@ static int refuse_query(const struct nb_request *request, struct nb_error *error
                                 NAMES[i]);
     }
     return 0;
+}
+
+/* Reads ?separator, which stands between labels: ';' unless it is given. */
+static int read_separator(const struct nb_document_source *s, char *separator,
+                          struct nb_error *error)
+{
+    struct nb_string given = nb_request_query(s->request, "separator");
+    *separator = given.length == 1 ? *given.bytes : ';';
+    if (given.bytes == NULL || (given.length == 1 && strchr(";,|", *given.bytes) != NULL))
+        return 0;
+    return nb_error_set(error, NB_INVALID, "query parameter 'separator' is ';', ',' or '|'");
 }
 
 /* Reads ?unlabelled: whether to store documents without a label. */
@@ -162,6 +173,8 @@ static int open_table(struct nb_document_source *s, struct nb_error *error)
         rc = decode_table(s, &table, error);
     if (rc == 0)
         rc = nb_table_open(&s->table, table, error);
+    if (rc == 0)
+        rc = read_separator(s, &s->table.separator, error);
     return rc == 0 ? read_unlabelled(s, &s->table.takes_unlabelled, error) : rc;
 }
 
@@ -190,10 +203,23 @@ static int next_row(struct nb_document_source *s, struct nb_error *error)
 static int read_label(struct nb_document_source *s, struct nb_string *label, struct nb_error *error)
 {
     bool is_unlabelled = false;
+    char separator = ';';
+    struct nb_string labels = nb_request_query(s->request, "labels");
     int rc = read_unlabelled(s, &is_unlabelled, error);
     *label = nb_request_query(s->request, "label");
+    if (rc == 0)
+        rc = read_separator(s, &separator, error);
     if (rc != 0)
         return rc;
+    if (labels.bytes != NULL && (label->bytes != NULL || is_unlabelled))
+        return nb_error_set(error, NB_INVALID,
+                            "query parameters 'labels', 'label' and 'unlabelled' exclude each "
+                            "other");
+    if (labels.bytes != NULL) {
+        rc = nb_text_read_labels(labels, separator, &s->label, error);
+        *label = nb_buffer_string(&s->label);
+        return rc;
+    }
     if (label->bytes != NULL && is_unlabelled)
         return nb_error_set(error, NB_INVALID,
                             "query parameters 'label' and 'unlabelled' exclude each other");

@@ -73,6 +73,20 @@ static int read_level(const struct nb_request *request, struct nb_posted_options
     return 0;
 }
 
+/* Reads ?explain_label: the label that is explained, of several. */
+static int read_explain_label(const struct nb_request *request, struct nb_posted_options *options,
+                              struct nb_error *error)
+{
+    struct nb_string label = nb_request_query(request, "explain_label");
+    struct nb_buffer room = {0};
+    int rc = label.bytes == NULL ? 0 : nb_label_take(&label, &room, error);
+    if (rc == 0 && label.bytes != NULL)
+        (void)snprintf(options->explain_label, sizeof options->explain_label, "%.*s",
+                       (int)label.length, label.bytes);
+    nb_buffer_deinit(&room);
+    return rc;
+}
+
 int nb_posted_options_read(const struct nb_request *request, struct nb_posted_options *options,
                            struct nb_error *error)
 {
@@ -92,6 +106,8 @@ int nb_posted_options_read(const struct nb_request *request, struct nb_posted_op
     if (rc == 0)
         rc = nb_request_query_count(request, "remember", 0, 1, &remember, error);
     options->remembers = remember == 1;
+    if (rc == 0)
+        rc = read_explain_label(request, options, error);
     if (rc == 0)
         rc = nb_results_top(request, &options->top, error);
     if (rc == 0)
@@ -150,7 +166,7 @@ int nb_documents_prepare(struct nb_request *request, struct nb_error *error)
 static void need_labels(const struct nb_config *config, struct nb_verdict *verdict)
 {
     bool has_spam = false, has_ham = false;
-    for (size_t i = 0; verdict->size > 2 && i < verdict->size; i++) {
+    for (size_t i = 0; verdict->is_given == NULL && verdict->size > 2 && i < verdict->size; i++) {
         has_spam = has_spam || nb_filter_is_spam(config, verdict->labels[i]);
         has_ham = has_ham || strcmp(verdict->labels[i], config->filter_ham_label) == 0;
     }
@@ -220,16 +236,35 @@ static void tell_unsure(const struct nb_results *results, const struct nb_verdic
         });
 }
 
+/* Refuses what has no meaning when a document has several labels. */
+static int check_several(const struct nb_posted_options *options, struct nb_error *error)
+{
+    if (options->level > 0)
+        return nb_error_set(error, NB_INVALID,
+                            "query parameter 'level' does not go with several labels");
+    if (options->rule.is_asked || options->rule.has_min_known)
+        return nb_error_set(
+            error, NB_INVALID,
+            "positive, threshold, target_fpr, cost_fp, cost_fn and min_known do not "
+            "go with several labels: the settings `thresholds` and `optimize` say "
+            "which labels a document is given");
+    return 0;
+}
+
 static int ask_engine(const struct nb_posted_options *options, const struct nb_results *results,
                       const struct nb_document *document, bool is_again, struct nb_verdict *verdict,
                       struct nb_error *error)
 {
     struct nb_engine *engine = results->request->server->engine;
     verdict->wants_counts = options->word_counts;
+    verdict->takes_several = !options->is_of_several;
+    verdict->explain_label = *options->explain_label == '\0' ? NULL : options->explain_label;
     int rc = is_again ? nb_engine_classify_again(engine, results->model, document, options->explain,
                                                  verdict, error)
                       : nb_engine_classify(engine, results->model, document, options->explain,
                                            verdict, error);
+    if (rc == 0 && verdict->is_given != NULL)
+        return check_several(options, error);
     if (rc == 0 && options->level > 0 && nb_verdict_at_level(verdict, options->level) != 0)
         rc = nb_error_no_memory(error);
     return rc;

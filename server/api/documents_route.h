@@ -17,7 +17,8 @@ struct nb_results;
 
 /* The query's options for verdicts. */
 struct nb_posted_options {
-    size_t explain;     /* most tokens in an explanation */
+    size_t explain;         /* most tokens in an explanation */
+    char explain_label[65]; /* the label that is explained, of several; empty: the most probable */
     unsigned level;     /* label level at which probabilities are summed; 0: labels as they are */
     bool remembers;     /* verdicts are kept in the model's history */
     bool is_of_several; /* the request names several models; those without a history keep nothing */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "config/config.h"
+#include "core/base/label_set.h"
 #include "core/jobs/history/history_listing.h"
 #include "server/api/decision.h"
 #include "server/api/results.h"
@@ -139,22 +140,64 @@ static int take_label(const json_t *value, struct nb_buffer *label, struct nb_er
     return rc;
 }
 
-/* Reads {"label": a label or null} into `label`, which the caller deinits. *has_label: it is not
- * null. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */
-static int json_label_read(struct nb_string text, struct nb_buffer *label, bool *has_label,
-                           struct nb_error *error)
+/* A change of a document's label, or of its labels. */
+struct relabelling {
+    struct nb_buffer label;       /* owned; the new label, or the set of new labels */
+    bool has_label;               /* false: it loses its label */
+    bool changes;                 /* the labels `add` come to its own, those of `remove` leave */
+    struct nb_buffer add, remove; /* owned */
+};
+
+static void relabelling_deinit(struct relabelling *r)
 {
-    enum { VALUES_MOST = 16 };
-    static const struct nb_json_member members[] = {{"label", NB_TYPE_NAME | NB_TYPE_NULL, true}};
-    const json_t *value;
+    nb_buffer_deinit(&r->label);
+    nb_buffer_deinit(&r->add);
+    nb_buffer_deinit(&r->remove);
+}
+
+enum { LABEL, LABELS, ADD, REMOVE, LABEL_MEMBERS };
+
+static int take_labels(const json_t *const values[LABEL_MEMBERS], struct relabelling *r,
+                       struct nb_error *error)
+{
+    int rc = 0;
+    bool has_whole = values[LABEL] != NULL || values[LABELS] != NULL;
+    r->changes = values[ADD] != NULL || values[REMOVE] != NULL;
+    r->has_label = !r->changes && !json_is_null(values[LABEL]);
+    if ((values[LABEL] != NULL && values[LABELS] != NULL) || has_whole == r->changes)
+        return nb_error_set(error, NB_INVALID,
+                            "a label is given by \"label\", by \"labels\", a list, or by the lists "
+                            "\"add\" and \"remove\"");
+    if (values[LABELS] != NULL)
+        return nb_json_read_labels(values[LABELS], "labels", &r->label, error);
+    if (values[LABEL] != NULL)
+        return r->has_label ? take_label(values[LABEL], &r->label, error) : 0;
+    if (values[ADD] != NULL)
+        rc = nb_json_read_labels(values[ADD], "add", &r->add, error);
+    if (rc == 0 && values[REMOVE] != NULL)
+        rc = nb_json_read_labels(values[REMOVE], "remove", &r->remove, error);
+    return rc;
+}
+
+/* Reads {"label": a label or null}, {"labels": [...]} or {"add": [...], "remove": [...]}; the
+ * caller deinits `r`. Returns 0, NB_INVALID, NB_UNUSABLE, NB_TOO_LARGE or NB_NO_MEMORY. */
+static int json_label_read(struct nb_string text, struct relabelling *r, struct nb_error *error)
+{
+    enum { VALUES_MOST = 16 + 2 * NB_LABEL_SET_MOST };
+    static const struct nb_json_member members[] = {
+        [LABEL] = {"label", NB_TYPE_NAME | NB_TYPE_NULL, false},
+        [LABELS] = {"labels", NB_TYPE_ARRAY, false},
+        [ADD] = {"add", NB_TYPE_ARRAY, false},
+        [REMOVE] = {"remove", NB_TYPE_ARRAY, false},
+    };
+    const json_t *values[LABEL_MEMBERS];
     json_t *object;
     int rc = nb_json_load(text, VALUES_MOST, &object, error);
     if (rc != 0)
         return rc;
-    rc = nb_json_take(object, "a label", members, 1, &value, error);
-    *has_label = rc == 0 && !json_is_null(value);
-    if (*has_label)
-        rc = take_label(value, label, error);
+    rc = nb_json_take(object, "a label", members, LABEL_MEMBERS, values, error);
+    if (rc == 0)
+        rc = take_labels(values, r, error);
     json_decref(object);
     return rc;
 }
@@ -331,18 +374,24 @@ int nb_route_next(struct nb_request *request, struct nb_error *error)
 
 /* ---- documents by their ids ------------------------------------------------------------------ */
 
-/* Makes the one change of the batch, and writes its receipt. */
-static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_error *error)
+/* Writes the receipt of the one change. */
+static int answer(struct nb_request *request, const struct nb_receipt *receipt,
+                  struct nb_error *error)
 {
     struct nb_results results;
-    assert(nb_batch_size(batch) == 1); /* the path names one document */
-    nb_engine_apply(request->server->engine, batch);
-    const struct nb_receipt *receipt = nb_batch_receipt(batch, 0);
     request->has_changed = receipt->code == 0;
     int rc = nb_results_begin(&results, request, NB_RESULTS_ONE, error);
     if (rc == 0)
         rc = nb_results_receipt(&results, receipt, error);
     return rc != 0 ? rc : nb_results_end(&results, error);
+}
+
+/* Makes the one change of the batch, and writes its receipt. */
+static int settle(struct nb_request *request, struct nb_batch *batch, struct nb_error *error)
+{
+    assert(nb_batch_size(batch) == 1); /* the path names one document */
+    nb_engine_apply(request->server->engine, batch);
+    return answer(request, nb_batch_receipt(batch, 0), error);
 }
 
 /* Begins a batch for one change of the document that the path names. */
@@ -359,22 +408,79 @@ static int begin(struct nb_request *request, struct nb_string *source, struct nb
     return rc;
 }
 
+/* Adds the change of a document's present labels to the batch, if they are still those of `info`.
+ */
+static int add_changed(struct nb_batch *batch, const struct nb_request *request,
+                       const struct nb_document_info *info, const struct relabelling *r,
+                       struct nb_string source, struct nb_error *error)
+{
+    struct nb_string add = nb_buffer_string(&r->add), remove = nb_buffer_string(&r->remove);
+    struct nb_string own = nb_string_of(info->label == NULL ? "" : info->label);
+    struct nb_buffer changed = {0};
+    int rc = 0;
+    if (own.length > 0 && !nb_label_is_set(own))
+        rc = nb_error_set(error, NB_UNUSABLE,
+                          "the documents of the model have one label each: send \"label\"");
+    if (rc == 0)
+        rc = nb_label_set_change(own, &add, &remove, &changed, error);
+    if (rc == 0)
+        rc = nb_batch_label_entry(batch, request->id, info->entry, nb_buffer_string(&changed),
+                                  source, error);
+    nb_buffer_deinit(&changed);
+    return rc;
+}
+
+/* Adds labels to those of a document and removes others. If another client changes the document
+ * meanwhile, begins anew with its labels. */
+static int change_labels(struct nb_request *request, const struct relabelling *r,
+                         struct nb_error *error)
+{
+    enum { TRIES = 20 };
+    struct nb_engine *engine = request->server->engine;
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < TRIES; i++) {
+        struct nb_batch *batch = NULL;
+        struct nb_document_info info;
+        struct nb_string source;
+        rc = nb_engine_document(engine, request->model, request->id, &info, error);
+        if (rc != 0)
+            return rc;
+        rc = begin(request, &source, &batch, error);
+        if (rc == 0)
+            rc = add_changed(batch, request, &info, r, source, error);
+        if (rc == 0)
+            nb_engine_apply(engine, batch);
+        bool is_done = rc == 0 && nb_batch_receipt(batch, 0)->code != NB_CONFLICT;
+        if (is_done || (rc == 0 && i + 1 == TRIES))
+            rc = answer(request, nb_batch_receipt(batch, 0), error);
+        nb_document_info_deinit(&info);
+        nb_batch_free(&batch);
+        if (is_done)
+            return rc;
+    }
+    return rc;
+}
+
 int nb_route_label_document(struct nb_request *request, struct nb_error *error)
 {
     struct nb_batch *batch = NULL;
     struct nb_string source;
-    struct nb_buffer label = {0};
-    bool has_label = false;
-    int rc = json_label_read(request->body, &label, &has_label, error);
+    struct relabelling r = {.has_label = false};
+    int rc = json_label_read(request->body, &r, error);
+    if (rc == 0 && r.changes) {
+        rc = change_labels(request, &r, error);
+        relabelling_deinit(&r);
+        return rc;
+    }
     if (rc == 0)
         rc = begin(request, &source, &batch, error);
-    struct nb_string given = {has_label ? label.bytes : NULL, label.length};
+    struct nb_string given = {r.has_label ? r.label.bytes : NULL, r.label.length};
     if (rc == 0)
         rc = nb_batch_label(batch, request->id, given, source, error);
     if (rc == 0)
         rc = settle(request, batch, error);
     nb_batch_free(&batch);
-    nb_buffer_deinit(&label);
+    relabelling_deinit(&r);
     return rc;
 }
 

@@ -242,12 +242,13 @@ int nb_route_delete_model(struct nb_request *request, struct nb_error *error)
 }
 
 static int merge_label(struct nb_request *request, struct nb_string from, struct nb_string into,
-                       struct nb_string source, struct nb_error *error)
+                       bool is_new, struct nb_string source, struct nb_error *error)
 {
     uint64_t merged;
     const struct nb_merge_options options = {.model = request->model,
                                              .from = from,
                                              .into = into,
+                                             .is_new = is_new,
                                              .source = source,
                                              .stop = nb_request_is_cut,
                                              .user = request};
@@ -296,8 +297,9 @@ int nb_route_rename_label(struct nb_request *request, struct nb_error *error)
     if (rc == 0)
         rc = nb_json_rename_read(request->body, &buffer, &merges, error);
     struct nb_string name = {buffer.bytes, buffer.length};
-    if (rc == 0 && merges) {
-        rc = merge_label(request, label, name, source, error);
+    bool is_several = rc == 0 && nb_engine_is_several(request->server->engine, request->model);
+    if (rc == 0 && (merges || is_several)) {
+        rc = merge_label(request, label, name, is_several && !merges, source, error);
     } else if (rc == 0) {
         rc = nb_engine_rename_label(request->server->engine, request->model, label, name, source,
                                     error);

@@ -189,6 +189,16 @@ static void emit_probabilities(struct nb_emitter *e, const struct nb_verdict *ve
     nb_emit_close(e, '}');
 }
 
+/* Writes the labels that the document is given, of several. */
+static void emit_given(struct nb_emitter *e, const struct nb_verdict *verdict)
+{
+    nb_emit_member_open(e, "labels", '[');
+    for (size_t i = 0; i < verdict->size; i++)
+        if (verdict->is_given[i])
+            nb_emit_text(e, verdict->labels[i]);
+    nb_emit_close(e, ']');
+}
+
 static void emit_shares(struct nb_emitter *e, const struct nb_verdict *verdict,
                         const struct nb_explained *row)
 {
@@ -286,18 +296,24 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
                          const struct nb_json_decision *decision)
 {
     nb_emit_open(e, '{');
-    assert(verdict->size > 0 && verdict->best < verdict->size);
+    assert(verdict->size > 0 || verdict->is_given != NULL);
+    assert(verdict->best < verdict->size || verdict->is_given != NULL);
     assert(verdict->known <= verdict->total);
     nb_emit_member_string(e, "model", results->model);
-    nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
-    nb_emit_member_double(e, "probability", verdict->probabilities[verdict->best]);
+    if (verdict->is_given != NULL) {
+        emit_given(e, verdict);
+    } else {
+        nb_emit_member_text(e, "label", verdict->labels[verdict->best]);
+        nb_emit_member_double(e, "probability", verdict->probabilities[verdict->best]);
+    }
     emit_probabilities(e, verdict, top);
     if (!isnan(verdict->of_labels))
         nb_emit_member_short_double(e, "known", verdict->of_labels);
     if (verdict->tells_calibrated) {
         nb_emit_member_bool(e, "calibrated", verdict->calibrated);
     }
-    emit_log_scores(e, verdict, top);
+    if (verdict->is_given == NULL)
+        emit_log_scores(e, verdict, top);
     nb_emit_member_open(e, "tokens", '{');
     nb_emit_member_u64(e, "total", verdict->total);
     nb_emit_member_u64(e, "known", verdict->known);
@@ -318,6 +334,8 @@ static void emit_verdict(struct nb_emitter *e, const struct nb_results *results,
     }
     if (verdict->explanation_count > 0) {
         emit_passage(e, &verdict->passage);
+        if (verdict->is_given != NULL)
+            nb_emit_member_text(e, "explained", verdict->labels[verdict->second]);
         emit_explanation(e, verdict, results->has_word_counts);
     }
     nb_emit_warning(e, results->warning);
@@ -385,12 +403,12 @@ static void emit_receipt(struct nb_emitter *e, const struct nb_results *results,
     nb_emit_member_string(e, "model", results->model);
     nb_emit_member_string(e, "id", receipt->id);
     if (receipt->label.length > 0) /* an untrain in the quarantine has none */
-        nb_emit_member_string(e, "label", receipt->label);
+        nb_emit_member_labels(e, "label", "document_labels", receipt->label);
     else if (receipt->status != NB_QUARANTINED)
         emit_null(e, "label");
     nb_emit_member_text(e, "status", nb_status_name(receipt->status));
     if (receipt->status == NB_RELABELLED)
-        nb_emit_member_string(e, "previous_label", receipt->previous_label);
+        nb_emit_member_labels(e, "previous_label", "previous_labels", receipt->previous_label);
     if (receipt->status == NB_NEAR_DUPLICATE) {
         if (receipt->twin.length > 0)
             nb_emit_member_string(e, "near_duplicate_of", receipt->twin);

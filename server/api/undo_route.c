@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "core/base/names.h"
+#include "core/jobs/merge/merge.h"
 #include "server/base/undo_json.h"
 #include "server/http/admission.h"
 #include "server/http/http_answer.h"
@@ -31,6 +32,27 @@ static int undo(struct nb_request *request, const struct nb_json_undo *wanted,
     return rc;
 }
 
+/* Takes the label from all documents of a model whose documents have several: they stay. */
+static int take_label(struct nb_request *request, struct nb_string label, struct nb_error *error)
+{
+    uint64_t changed = 0;
+    struct nb_merge_options options = {.model = request->model,
+                                       .from = label,
+                                       .into = {"", 0},
+                                       .stop = nb_request_is_cut,
+                                       .user = request};
+    int rc = nb_request_source(request, &options.source, error);
+    if (rc == 0)
+        rc = nb_label_merge(request->server->engine, &options, &changed, error);
+    request->has_changed = changed > 0;
+    if (rc != 0)
+        return rc;
+    const struct nb_undo_report report = {.documents = changed};
+    return nb_reply_written(
+        request, nb_json_undo_report(&request->reply.body, request->model, &report, NULL, NULL),
+        error);
+}
+
 int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
 {
     /* request->id is the path's second parameter */
@@ -40,6 +62,11 @@ int nb_route_delete_label(struct nb_request *request, struct nb_error *error)
     int rc = nb_label_normalize(&wanted.options.label, &room) == 0
                  ? nb_check_label(wanted.options.label, error)
                  : nb_error_no_memory(error);
+    if (rc == 0 && nb_engine_is_several(request->server->engine, request->model)) {
+        rc = take_label(request, wanted.options.label, error);
+        nb_buffer_deinit(&room);
+        return rc;
+    }
     if (rc == 0)
         rc = nb_request_query_count(request, "limit", 0, INT64_MAX, &wanted.limit, error);
     if (rc == 0)

@@ -70,7 +70,8 @@ static int check_members(const struct members *m, bool has_values, enum nb_verb 
         return nb_error_about(error,
                               nb_error_set(error, NB_INVALID,
                                            "member \"label\" is missing: a document to learn has "
-                                           "one, or null if it is not known"),
+                                           "one, or null if it is not known (or \"labels\", a "
+                                           "list, in a model whose documents have several)"),
                               NULL, "label");
     if (verb != NB_VERB_TRAIN && m->given[NB_MEMBER_LABEL] &&
         m->value[NB_MEMBER_LABEL].bytes == NULL)
@@ -102,7 +103,8 @@ static int fill(struct members *m, enum nb_verb verb, struct nb_json_document *d
 {
     bool has_values = document->values.values != NULL;
     int rc = check_members(m, has_values, verb, error);
-    if (rc == 0 && m->given[NB_MEMBER_LABEL] && m->value[NB_MEMBER_LABEL].bytes != NULL)
+    if (rc == 0 && !document->has_labels && m->given[NB_MEMBER_LABEL] &&
+        m->value[NB_MEMBER_LABEL].bytes != NULL)
         rc = nb_label_take(&m->value[NB_MEMBER_LABEL], &document->label_room, error);
     if (rc == 0 && m->given[NB_MEMBER_ID])
         rc = nb_check_id(m->value[NB_MEMBER_ID], error);
@@ -210,7 +212,7 @@ static int read_members(const json_t *const *values, struct members *m, struct n
 static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
                      struct nb_json_document *document, struct nb_error *error)
 {
-    enum { VALUES = NB_MEMBERS, MODELS, ALL };
+    enum { VALUES = NB_MEMBERS, LABELS, MODELS, ALL };
     const json_t *values[ALL];
     struct nb_json_member members[ALL];
     for (unsigned i = 0; i < NB_MEMBERS; i++)
@@ -218,6 +220,7 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
     members[NB_MEMBER_LABEL].types = NB_TYPE_NAME | NB_TYPE_NULL;
     members[NB_MEMBER_ID].types = NB_TYPE_NAME;
     members[VALUES] = (struct nb_json_member){"values", NB_TYPE_OBJECT, false};
+    members[LABELS] = (struct nb_json_member){"labels", NB_TYPE_ARRAY, false};
     members[MODELS] = (struct nb_json_member){"models", NB_TYPE_ARRAY, true};
     int rc =
         nb_json_take(object, "a document", members, models != NULL ? ALL : MODELS, values, error);
@@ -231,9 +234,21 @@ static int from_json(json_t *object, enum nb_verb verb, const json_t **models,
         rc = nb_json_values_read(values[VALUES], &made.values, error);
     if (rc != 0)
         return rc;
+    if (values[LABELS] != NULL && values[NB_MEMBER_LABEL] != NULL)
+        rc = nb_error_set(error, NB_INVALID,
+                          "a document has \"label\" or \"labels\"; this one has both");
+    if (rc == 0 && values[LABELS] != NULL)
+        rc = nb_json_read_labels(values[LABELS], "labels", &made.label_room, error);
+    if (rc != 0)
+        return deliver(rc, &made, document, error);
     rc = read_members(values, &m, &made.decoded);
     if (rc != 0)
         return deliver(nb_error_no_memory(error), &made, document, error);
+    made.has_labels = values[LABELS] != NULL;
+    if (made.has_labels) {
+        m.given[NB_MEMBER_LABEL] = true;
+        m.value[NB_MEMBER_LABEL] = nb_buffer_string(&made.label_room);
+    }
     made.json = json_incref(object);
     return deliver(fill(&m, verb, &made, error), &made, document, error);
 }

@@ -40,6 +40,7 @@ struct json_t;
  * from: the body's bytes must outlive it. */
 struct nb_json_document {
     bool has_content; /* false: `document` is empty; untrain or a new label, by id alone */
+    bool has_labels;  /* `label` is a set of labels (core/base/label_set.h) */
     struct nb_document document;
     struct nb_string label;       /* no bytes: none given, or null; else by nb_label_take */
     struct nb_string id;          /* length 0: none given; else checked by nb_check_id */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label_set.h"
 #include "core/base/number.h"
 #include "core/base/string.h"
 #include "core/counts/model.h"
@@ -333,7 +334,7 @@ static int take_labels(struct nb_json_dump_reader *r, const json_t *list, struct
         if (!json_is_string(label))
             return nb_error_set(error, NB_INVALID, "member \"labels\" holds strings, not %s",
                                 nb_json_type_name(label));
-        int rc = nb_check_label(nb_json_text(label), error);
+        int rc = nb_check_label_or_set(nb_json_text(label), error);
         if (rc != 0)
             return rc;
         r->labels[i] = json_string_value(label);

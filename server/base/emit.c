@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/label_set.h"
 #include "core/base/string.h"
 #include "core/base/wide.h"
 
@@ -693,6 +694,20 @@ void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double v
 {
     nb_emit_key(e, key);
     nb_emit_short_double(e, value);
+}
+
+void nb_emit_member_labels(struct nb_emitter *e, const char *one, const char *several,
+                           struct nb_string label)
+{
+    struct nb_string each;
+    if (!nb_label_is_set(label)) {
+        nb_emit_member_string(e, one, label);
+        return;
+    }
+    nb_emit_member_open(e, several, '[');
+    while (nb_label_set_next(&label, &each))
+        nb_emit_string(e, each);
+    nb_emit_close(e, ']');
 }
 
 void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t documents)

@@ -134,6 +134,10 @@ void nb_emit_member_text(struct nb_emitter *e, const char *key, const char *valu
 void nb_emit_member_u64(struct nb_emitter *e, const char *key, uint64_t value);
 void nb_emit_member_short_double(struct nb_emitter *e, const char *key, double value);
 /* Writes the member `name`, an object with the number of documents of a label. */
+/* Writes the member `one` with a label, or if it is a set of labels (core/base/label_set.h) the
+ * member `several`, a list of them. */
+void nb_emit_member_labels(struct nb_emitter *e, const char *one, const char *several,
+                           struct nb_string label);
 void nb_emit_label_documents(struct nb_emitter *e, const char *name, uint64_t documents);
 /* Writes the member only if the value is true. */
 void nb_emit_flag(struct nb_emitter *e, const char *key, bool value);

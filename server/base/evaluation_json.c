@@ -4,6 +4,8 @@
  */
 #include "server/base/evaluation_json.h"
 
+#include <math.h>
+
 #include "server/base/emit.h"
 #include "server/base/window_json.h"
 
@@ -132,4 +134,73 @@ void nb_emit_figures(struct nb_emitter *e, const char *name,
     nb_emit_member_text(e, "positive", report->labels[report->positive]);
     nb_emit_rates(e, all);
     nb_emit_close(e, '}');
+}
+
+/* ---- several labels -------------------------------------------------------------------------- */
+
+static double ratio_of(double part, double all)
+{
+    return all > 0 ? part / all : (double)NAN;
+}
+
+/* The harmonic mean of precision and recall; NAN if the label has no document and is never given.
+ */
+static double f1_of(const struct nb_multilabel_figures *f)
+{
+    return ratio_of(2 * (double)f->right, (double)(f->documents + f->given));
+}
+
+static void emit_label_figures(struct nb_emitter *e, const char *label,
+                               const struct nb_multilabel_figures *f)
+{
+    nb_emit_name(e, nb_string_of(label));
+    nb_emit_open(e, '{');
+    nb_emit_member_u64(e, "documents", f->documents);
+    nb_emit_member_u64(e, "given", f->given);
+    nb_emit_member_short_double(e, "precision", ratio_of((double)f->right, (double)f->given));
+    nb_emit_member_short_double(e, "recall", ratio_of((double)f->right, (double)f->documents));
+    nb_emit_member_short_double(e, "f1", f1_of(f));
+    nb_emit_member_short_double(e, "average_precision", f->average_precision);
+    nb_emit_member_short_double(e, "threshold", 1 / (1 + exp(-f->threshold)));
+    nb_emit_close(e, '}');
+}
+
+/* The means over the labels that have documents, and the F1 of all decisions together (van
+ * Rijsbergen 1979; Yang and Liu 1999). */
+static void emit_means(struct nb_emitter *e, const struct nb_multilabel_fit *fit)
+{
+    double right = 0, both = 0, f1 = 0, precision = 0, labels = 0;
+    for (uint32_t l = 0; l < fit->labels; l++) {
+        const struct nb_multilabel_figures *f = &fit->figures[l];
+        if (f->documents == 0)
+            continue;
+        labels++;
+        right += (double)f->right;
+        both += (double)(f->documents + f->given);
+        f1 += f1_of(f);
+        precision += f->average_precision;
+    }
+    nb_emit_member_short_double(e, "micro_f1", ratio_of(2 * right, both));
+    nb_emit_member_short_double(e, "macro_f1", ratio_of(f1, labels));
+    nb_emit_member_short_double(e, "mean_average_precision", ratio_of(precision, labels));
+}
+
+int nb_json_evaluation_several(struct nb_buffer *out, struct nb_string model,
+                               const struct nb_multilabel_fit *fit)
+{
+    struct nb_emitter e = nb_emit_begin(out);
+    nb_emit_open(&e, '{');
+    nb_emit_member_string(&e, "model", model);
+    nb_emit_member_text(&e, "scores", nb_score_kind_name(NB_SCORES_LEAVE_ONE_OUT));
+    nb_emit_member_u64(&e, "documents", fit->documents);
+    emit_means(&e, fit);
+    nb_emit_member_short_double(&e, "exact", fit->exact);
+    nb_emit_member_short_double(&e, "log_loss", fit->log_loss);
+    nb_emit_member_open(&e, "labels", '{');
+    for (uint32_t l = 0; l < fit->labels; l++)
+        if (fit->figures[l].documents > 0)
+            emit_label_figures(&e, fit->names[l], &fit->figures[l]);
+    nb_emit_close(&e, '}');
+    nb_emit_close(&e, '}');
+    return nb_emit_end(&e);
 }

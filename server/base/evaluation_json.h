@@ -15,6 +15,12 @@
 int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
                        const struct nb_evaluation_report *report);
 
+/* The same for a model whose documents have several labels: {"model", "scores", "documents",
+ * "micro_f1", "macro_f1", "mean_average_precision", "exact", "log_loss", "labels": {"label":
+ * {"documents", "given", "precision", "recall", "f1", "average_precision", "threshold"}, ...}}. */
+int nb_json_evaluation_several(struct nb_buffer *out, struct nb_string model,
+                               const struct nb_multilabel_fit *fit);
+
 struct nb_emitter;
 /* Writes the effect of documents without a label as members of an open object: "state", "progress"
  * while the effect is being measured, and the figures. */

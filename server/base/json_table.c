@@ -126,8 +126,8 @@ int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error 
     return 0;
 }
 
-static const char *const MEMBERS[] = {"text", "label", "id"};
-enum { MEMBER_LABEL = 1, MEMBER_COUNT = 3 };
+static const char *const MEMBERS[] = {"text", "label", "id", "labels"};
+enum { MEMBER_LABEL = 1, MEMBER_LABELS = 3, MEMBER_COUNT = 4 };
 
 static struct nb_string bytes_of(const struct nb_buffer *buffer, struct nb_table_cell cell)
 {
@@ -205,13 +205,13 @@ static size_t member_of(struct nb_string name)
     return i;
 }
 
-/* Writes the items between ';', without white space around them; empty items are dropped. */
-static void emit_items(struct nb_emitter *e, struct nb_string cell)
+/* Writes the items between separators, without white space around them; empty items are dropped. */
+static void emit_items(struct nb_emitter *e, struct nb_string cell, char separator)
 {
     nb_emit_open(e, '[');
     while (cell.length > 0) {
         size_t end = 0;
-        while (end < cell.length && cell.bytes[end] != ';')
+        while (end < cell.length && cell.bytes[end] != separator)
             end++;
         struct nb_string item = nb_string_trim((struct nb_string){cell.bytes, end});
         if (item.length > 0)
@@ -227,7 +227,7 @@ static void emit_value(struct nb_emitter *e, struct nb_string name, struct nb_st
         name.length > 2 && name.bytes[name.length - 2] == '[' && name.bytes[name.length - 1] == ']';
     nb_emit_name(e, (struct nb_string){name.bytes, name.length - (is_list ? 2 : 0)});
     if (is_list)
-        emit_items(e, cell);
+        emit_items(e, cell, ';');
     else
         nb_emit_string(e, cell);
 }
@@ -241,6 +241,13 @@ static int emit_row(struct nb_json_table *t, struct nb_error *error)
     nb_emit_open(&e, '{');
     for (size_t i = 0; i < t->count; i++) {
         size_t member = member_of(name_of(t, i));
+        if (member == MEMBER_LABELS) { /* an empty cell: the document has none of the labels */
+            has_label = true;
+            nb_emit_key(&e, MEMBERS[member]);
+            emit_items(&e, bytes_of(&t->row, t->cells[i]),
+                       t->separator == '\0' ? ';' : t->separator);
+            continue;
+        }
         if (t->cells[i].length == 0 || member == MEMBER_COUNT)
             continue;
         has_label = has_label || member == MEMBER_LABEL;

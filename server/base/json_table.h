@@ -54,6 +54,7 @@ struct nb_json_table {
     size_t count;                        /* number of columns */
     struct nb_buffer name_bytes, row;
     bool takes_unlabelled; /* set after the opening: a row without a label has a null one */
+    char separator;        /* set after the opening: between the labels of a cell; NUL: ';' */
     struct nb_buffer json; /* the current row as an object */
     size_t line;           /* where it begins, from 1 */
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label_set.h"
 #include "core/base/names.h"
 #include "core/base/string.h"
 #include "core/engine/engine.h"
@@ -260,6 +261,80 @@ int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_err
                             "`label` has U+FFFD, which stands for bytes that were lost in a wrong "
                             "charset; send it as UTF-8");
     return nb_check_label(*label, error);
+}
+
+/* The labels of a document as they are read; the texts lie in `room`. */
+struct labels {
+    struct nb_buffer room; /* owned; each label, its length before it */
+    size_t count;
+};
+
+static int add_label(struct labels *labels, struct nb_string label, struct nb_error *error)
+{
+    struct nb_buffer room = {0};
+    struct nb_packer w = {.out = &labels->room};
+    int rc = nb_label_take(&label, &room, error);
+    if (rc == 0 && labels->count++ == NB_LABEL_SET_MOST)
+        rc = nb_error_about(
+            error,
+            nb_error_set(error, NB_UNUSABLE, "a document has at most %d labels", NB_LABEL_SET_MOST),
+            NULL, "labels");
+    if (rc == 0) {
+        nb_pack_string(&w, label);
+        rc = w.code == 0 ? 0 : nb_error_no_memory(error);
+    }
+    nb_buffer_deinit(&room);
+    return rc;
+}
+
+/* Writes the set, and frees the labels. `rc`: a failure so far. */
+static int end_labels(struct labels *labels, int rc, struct nb_buffer *out, struct nb_error *error)
+{
+    struct nb_string list[NB_LABEL_SET_MOST];
+    struct nb_unpacker r = nb_unpacker_of(labels->room.bytes, labels->room.length);
+    for (size_t i = 0; rc == 0 && i < labels->count; i++)
+        list[i] = nb_unpack_string(&r);
+    if (rc == 0)
+        rc = nb_label_set_write(list, labels->count, out, error);
+    nb_buffer_deinit(&labels->room);
+    return rc;
+}
+
+int nb_json_read_labels(const json_t *list, const char *what, struct nb_buffer *out,
+                        struct nb_error *error)
+{
+    struct labels labels = {.count = 0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < json_array_size(list); i++) {
+        const json_t *value = json_array_get(list, i);
+        struct nb_buffer digits = {0};
+        struct nb_string text;
+        if (!json_is_string(value) && !json_is_integer(value))
+            rc = nb_error_set(error, NB_INVALID, "\"%s\" holds labels, not %s", what,
+                              nb_json_type_name(value));
+        if (rc == 0 && nb_json_name(value, &digits, &text) != 0)
+            rc = nb_error_no_memory(error);
+        if (rc == 0)
+            rc = add_label(&labels, text, error);
+        nb_buffer_deinit(&digits);
+    }
+    return end_labels(&labels, rc, out, error);
+}
+
+int nb_text_read_labels(struct nb_string text, char separator, struct nb_buffer *out,
+                        struct nb_error *error)
+{
+    struct labels labels = {.count = 0};
+    int rc = 0;
+    while (rc == 0 && text.length > 0) {
+        const char *found = memchr(text.bytes, separator, text.length);
+        size_t end = found != NULL ? (size_t)(found - text.bytes) : text.length;
+        struct nb_string label = nb_string_trim((struct nb_string){text.bytes, end});
+        if (label.length > 0)
+            rc = add_label(&labels, label, error);
+        text = nb_string_from(text, end < text.length ? end + 1 : end);
+    }
+    return end_labels(&labels, rc, out, error);
 }
 
 enum { NUMBER_BYTES = 32 }; /* -9223372036854775808, or 17 digits with an exponent, and a NUL */

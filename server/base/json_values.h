@@ -65,6 +65,16 @@ int nb_json_read_ids(const json_t *list, size_t most, struct nb_string **ids, si
  * charset) or NB_NO_MEMORY. */
 int nb_label_take(struct nb_string *label, struct nb_buffer *room, struct nb_error *error);
 
+/* Reads a list of labels, each as nb_label_take does, into the set of them
+ * (core/base/label_set.h). `out` is emptied first. `what` names the list in messages. Returns 0,
+ * NB_INVALID, NB_UNUSABLE or NB_NO_MEMORY. */
+int nb_json_read_labels(const json_t *list, const char *what, struct nb_buffer *out,
+                        struct nb_error *error);
+/* As nb_json_read_labels, for a text of labels with `separator` between them, and white space
+ * around them; empty ones are left out. */
+int nb_text_read_labels(struct nb_string text, char separator, struct nb_buffer *out,
+                        struct nb_error *error);
+
 /* The values borrow from the JSON value that they were read from. */
 struct nb_json_values {
     struct nb_value *values; /* owned; sorted by name; not NULL after reading, even if empty */

@@ -134,11 +134,10 @@ int nb_json_document_info(struct nb_buffer *out, struct nb_string id,
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_member_string(&e, "id", id);
-    nb_emit_key(&e, "label");
     if (info->label != NULL)
-        nb_emit_string(&e, nb_string_of(info->label));
+        nb_emit_member_labels(&e, "label", "labels", nb_string_of(info->label));
     else
-        nb_emit_raw(&e, "null");
+        nb_emit_member_null(&e, "label");
     nb_emit_member_text(&e, "learned", learned);
     if (info->source[0] != '\0')
         nb_emit_member_text(&e, "source", info->source);

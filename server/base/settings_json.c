@@ -13,7 +13,7 @@
 #include "core/engine/engine.h"
 #include "server/base/json_values.h"
 
-enum { MOST_SETTINGS = 48, MOST_VALUES = 200000 /* room for a prior over all labels */ };
+enum { MOST_SETTINGS = 64, MOST_VALUES = 200000 /* room for a prior over all labels */ };
 
 /* A setting that is being read. The functions that take a value return 0, NB_INVALID (a wrong type
  * inside of an object), NB_UNUSABLE (a value that cannot be used) or NB_NO_MEMORY. What was read
@@ -613,7 +613,8 @@ static const struct {
 static uint32_t choose_fields(const struct nb_settings *made, const struct nb_settings *existing)
 {
     uint32_t wanted =
-        nb_settings_default_fields((enum nb_preset)made->preset, (enum nb_decision)made->decision);
+        nb_settings_default_fields((enum nb_preset)made->preset, (enum nb_decision)made->decision,
+                                   (enum nb_label_set_kind)made->label_set);
     if (existing == NULL)
         return wanted;
     bool has_all = (wanted & ~existing->tokenizer_fields) == 0;
@@ -641,6 +642,8 @@ int nb_json_settings_take(const json_t *value, const struct nb_settings *existin
         return rc == NB_UNUSABLE ? nb_error_about(error, rc, NULL, "preset") : rc;
     nb_settings_init(&made, (enum nb_preset)preset);
     made.tokenizer_fields = 0; /* 0: not given */
+    if (keep_tokenizer && existing != NULL)
+        made.label_set = existing->label_set; /* unless it is given; its documents have it */
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct reading r = {&table[i], &made, existing, error};
         if (values[i] != NULL || table[i].type == NB_SETTING_ATTRIBUTES)

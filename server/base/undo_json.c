@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "core/base/array.h"
+#include "core/base/label_set.h"
+#include "core/base/string.h"
 #include "server/base/emit.h"
 #include "server/base/evaluation_json.h"
 #include "server/base/json_values.h"
@@ -93,11 +96,10 @@ int nb_json_quarantine_row(struct nb_buffer *out, size_t count, const struct nb_
     nb_emit_member_time(&e, "time", row->time);
     nb_emit_flag(&e, "untrain", row->untrain);
     if (!row->untrain) {
-        nb_emit_key(&e, "label");
         if (row->label.length > 0)
-            nb_emit_string(&e, row->label);
+            nb_emit_member_labels(&e, "label", "labels", row->label);
         else
-            nb_emit_raw(&e, "null");
+            nb_emit_member_null(&e, "label");
         nb_emit_member_u64(&e, "tokens", row->tokens);
     }
     if (row->verdict.length > 0) {
@@ -267,6 +269,54 @@ void nb_json_undo_deinit(struct nb_json_undo *undo)
 
 /* ---- what was done --------------------------------------------------------------------------- */
 
+/* A label of a set, with the documents of the set. */
+struct member {
+    struct nb_string label;
+    uint64_t documents;
+};
+
+static int compare_members(const void *a, const void *b)
+{
+    return nb_string_compare(((const struct member *)a)->label, ((const struct member *)b)->label);
+}
+
+static void emit_members(struct nb_emitter *e, struct member *members, size_t count)
+{
+    if (count > 0)
+        qsort(members, count, sizeof *members, compare_members);
+    for (size_t i = 0; i < count;) {
+        struct member sum = members[i];
+        while (++i < count && nb_string_same(members[i].label, sum.label))
+            sum.documents += members[i].documents;
+        nb_emit_name(e, sum.label);
+        nb_emit_open(e, '{');
+        nb_emit_member_u64(e, "documents", sum.documents);
+        nb_emit_close(e, '}');
+    }
+}
+
+/* Writes the documents of each label; those of sets of labels are summed by label. */
+static int emit_labels(struct nb_emitter *e, const struct nb_undo_report *report)
+{
+    struct member *members = NULL;
+    size_t count = 0, room = 0;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < report->label_count; i++) {
+        struct nb_string rest = nb_string_of(report->labels[i].label), label;
+        if (!nb_label_is_set(rest))
+            nb_emit_label_documents(e, report->labels[i].label, report->labels[i].documents);
+        while (rc == 0 && nb_label_is_set(rest) && nb_label_set_next(&rest, &label)) {
+            rc = nb_array_reserve(&members, &room, count + 1, sizeof *members);
+            if (rc == 0)
+                members[count++] = (struct member){label, report->labels[i].documents};
+        }
+    }
+    if (rc == 0)
+        emit_members(e, members, count);
+    free(members);
+    return rc;
+}
+
 int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
                         const struct nb_undo_report *report, const struct nb_evaluation_report *now,
                         const struct nb_evaluation_report *without)
@@ -282,9 +332,9 @@ int nb_json_undo_report(struct nb_buffer *out, struct nb_string model,
     if (now == NULL)
         nb_emit_member_u64(&e, "changed_since", report->changed_since);
     nb_emit_member_open(&e, "labels", '{');
-    for (size_t i = 0; i < report->label_count; i++)
-        nb_emit_label_documents(&e, report->labels[i].label, report->labels[i].documents);
+    int rc = emit_labels(&e, report);
     nb_emit_close(&e, '}');
+    e.code = e.code != 0 ? e.code : rc;
     if (report->next != 0)
         nb_emit_member_u64(&e, "next", report->next);
     if (now != NULL && without != NULL) {

@@ -15,7 +15,7 @@ ROUTES = [
     ("/healthz", {"GET"}), ("/readyz", {"GET"}), ("/metrics", {"GET"}), ("/openapi.json", {"GET"}), ("/", {"GET"}),
     ("/v1/classify", {"POST"}), ("/v1/models", {"GET"}), ("{m}", {"GET", "PUT", "DELETE"}), ("{m}/train", {"POST"}), ("{m}/untrain", {"POST"}),
     ("{m}/classify", {"POST"}), ("{m}/tokenize", {"POST"}), ("{m}/vocabulary", {"GET"}),
-    ("{m}/sample", {"GET"}), ("{m}/distribution", {"GET"}), ("{m}/documents/x", {"GET", "DELETE"}),
+    ("{m}/sample", {"GET"}), ("{m}/distribution", {"GET"}), ("{m}/documents/x", {"GET", "PATCH", "DELETE"}),
     ("{m}/documents/x/label", {"POST"}), ("{m}/history", {"GET"}), ("{m}/history/x", {"GET"}), ("{m}/next", {"GET"}),
     ("{m}/export", {"GET"}), ("{m}/import", {"PUT"}), ("{m}/labels/x", {"PATCH", "DELETE"}), ("{m}/undo", {"GET", "POST"}), ("{m}/sources", {"GET"}), ("{m}/refit", {"POST"}), ("{m}/challenger", {"GET", "POST", "DELETE"}), ("{m}/challenger/promote", {"POST"}), ("{m}/from/x", {"POST"}),
     ("/v1/backup", {"POST"}), ("{m}/quarantine", {"GET"}), ("{m}/quarantine/effect", {"GET"}),

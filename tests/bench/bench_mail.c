@@ -116,7 +116,8 @@ static void measure(const struct bench_mails *m, struct nb_engine *engine)
     train(engine, m);
     nb_engine_statistics(engine, &statistics);
     hide_html(m, &hidden);
-    uint32_t all = nb_settings_default_fields(NB_PRESET_MAIL, NB_DECISION_STACKED);
+    uint32_t all =
+        nb_settings_default_fields(NB_PRESET_MAIL, NB_DECISION_STACKED, NB_LABEL_SET_ONE);
     double mime = time_tokenizer(&hidden, 0);
     double html = time_tokenizer(m, 0);
     double tokens = time_tokenizer(m, all);

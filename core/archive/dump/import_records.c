@@ -11,6 +11,7 @@
 #include "core/archive/dump/import_private.h"
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
+#include "core/base/label_set.h"
 #include "core/base/names.h"
 #include "core/counts/pairs.h"
 #include "core/model/checkpoint.h"
@@ -47,10 +48,10 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
 {
     for (size_t i = 0; i < header->label_count; i++) {
         struct nb_string name = {header->labels[i], strlen(header->labels[i])};
-        int rc = nb_check_label(name, error);
+        int rc = nb_check_label_or_set(name, error);
         if (rc != 0)
             return nb_error_set(error, NB_INVALID, "label %zu of the dump is not a label", i);
-        if (i >= import->engine->settings.labels)
+        if (i >= import->engine->settings.labels && !nb_label_is_set(name))
             return nb_error_set(error, NB_TOO_LARGE,
                                 "the dump has more labels than the setting `labels` allows");
         if (nb_model_find_label(import->live->counts, name) != UINT32_MAX)

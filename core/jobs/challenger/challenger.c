@@ -156,6 +156,13 @@ int nb_challenger_check(struct nb_engine *engine, struct nb_string model,
     if (rc != 0)
         return rc;
     rc = check_kind(engine, &info, error);
+    if (rc == 0 && (nb_settings_are_several(&info.settings) || nb_settings_are_several(settings)))
+        rc = nb_error_about(error,
+                            nb_error_set(error, NB_UNUSABLE,
+                                         "a model whose documents have several labels has no "
+                                         "challenger: its documents have no scores from before "
+                                         "they were learned"),
+                            "several_labels", NULL);
     if (rc == 0)
         rc = check_settings(&info, settings, error);
     nb_model_info_deinit(&info);

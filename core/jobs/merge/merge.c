@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/base/label_set.h"
 #include "core/engine/engine_models.h"
 #include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
@@ -92,10 +94,24 @@ struct merging {
     struct nb_engine *engine;
     const struct nb_merge_options *options;
     struct nb_live *live;
-    uint32_t from; /* number of the label */
-    size_t count;  /* documents of the present step */
+    uint32_t from;    /* number of the label; not set if documents have several labels */
+    bool are_several; /* documents have sets of labels: `from` is replaced in all of them */
+    size_t count;     /* documents of the present step */
     uint64_t numbers[STEP_DOCUMENTS];
+    uint32_t sets[STEP_DOCUMENTS];
 };
+
+/* Whether a document with this label number has the label. */
+static bool has_from(const struct merging *m, uint32_t label)
+{
+    if (!m->are_several)
+        return label == m->from;
+    nb_model_read_lock(m->live->counts);
+    bool has = label < nb_model_label_count(m->live->counts) &&
+               nb_label_set_has(nb_model_label_name(m->live->counts, label), m->options->from);
+    nb_model_unlock(m->live->counts);
+    return has;
+}
 
 static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 {
@@ -103,9 +119,43 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     (void)error;
     if (m->count == STEP_DOCUMENTS)
         return NB_STEP_ENDS;
-    if (entry->change.label == m->from)
+    if (has_from(m, entry->change.label)) {
+        m->sets[m->count] = entry->change.label;
         m->numbers[m->count++] = entry->number;
+    }
     return 0;
+}
+
+/* Relabels the documents of a step, each with its own set. */
+static int replace_in_sets(struct merging *m, uint64_t *merged, struct nb_error *error)
+{
+    const struct nb_merge_options *w = m->options;
+    struct nb_buffer *texts = calloc(m->count + 1, sizeof *texts);
+    struct nb_string *labels = calloc(m->count + 1, sizeof *labels);
+    uint32_t *places = calloc(m->count + 1, sizeof *places);
+    int rc = texts != NULL && labels != NULL && places != NULL ? 0 : nb_error_no_memory(error);
+    for (size_t i = 0; rc == 0 && i < m->count; i++) {
+        nb_model_read_lock(m->live->counts);
+        struct nb_string set = nb_model_label_name(m->live->counts, m->sets[i]);
+        nb_model_unlock(m->live->counts);
+        rc = nb_label_set_replace(set, w->from, w->into, &texts[i], error);
+        labels[i] = nb_buffer_string(&texts[i]);
+        places[i] = (uint32_t)i;
+    }
+    const struct nb_relabelling what = {.model = w->model,
+                                        .source = w->source,
+                                        .numbers = m->numbers,
+                                        .count = m->count,
+                                        .labels = labels,
+                                        .places = places};
+    if (rc == 0)
+        rc = nb_relabel(m->engine, &what, NULL, NULL, merged, error);
+    for (size_t i = 0; texts != NULL && i < m->count; i++)
+        nb_buffer_deinit(&texts[i]);
+    free(texts);
+    free(labels);
+    free(places);
+    return rc;
 }
 
 static int run_step(struct merging *m, struct nb_ledger_steps *steps, uint64_t *merged,
@@ -120,6 +170,8 @@ static int run_step(struct merging *m, struct nb_ledger_steps *steps, uint64_t *
     rc = nb_ledger_step(steps, &why);
     if (rc != 0)
         return nb_live_note(m->live, rc, &why, error);
+    if (m->are_several)
+        return replace_in_sets(m, merged, error);
     const struct nb_relabelling what = {.model = w->model,
                                         .source = w->source,
                                         .numbers = m->numbers,
@@ -137,6 +189,45 @@ static int find_label(const struct merging *m, struct nb_string name, uint32_t *
     return rc;
 }
 
+/* Whether some document has the label, one of several. */
+static int count_members(const struct merging *m, struct nb_string name, uint64_t *documents,
+                         struct nb_error *error)
+{
+    struct nb_multilabel_labels labels;
+    *documents = 0;
+    struct nb_published *published = nb_live_settings(m->live);
+    nb_model_read_lock(m->live->counts);
+    int rc = nb_multilabel_labels(published->multilabel, m->live->counts, &labels);
+    for (uint32_t l = 0; rc == 0 && l < labels.count; l++)
+        if (nb_string_equals(name, labels.names[l]))
+            *documents = labels.documents[l];
+    nb_model_unlock(m->live->counts);
+    nb_published_release(&published);
+    return rc == 0 ? 0 : nb_error_no_memory(error);
+}
+
+/* Checks the labels of a model whose documents have several. */
+static int check_members(const struct merging *m, struct nb_error *error)
+{
+    const struct nb_merge_options *w = m->options;
+    uint64_t of_from, of_into = 0;
+    int rc = count_members(m, w->from, &of_from, error);
+    if (rc == 0 && w->into.length > 0)
+        rc = count_members(m, w->into, &of_into, error);
+    if (rc != 0)
+        return rc;
+    if (of_from == 0)
+        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", m->live->name,
+                            (int)w->from.length, w->from.bytes);
+    if (w->into.length > 0 && of_into == 0 && !w->is_new)
+        return nb_error_set(error, NB_NOT_FOUND, "model '%s' has no label '%.*s'", m->live->name,
+                            (int)w->into.length, w->into.bytes);
+    if (of_into > 0 && w->is_new)
+        return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already",
+                            m->live->name, (int)w->into.length, w->into.bytes);
+    return 0;
+}
+
 static int begin(struct merging *m, struct nb_error *error)
 {
     const struct nb_merge_options *w = m->options;
@@ -146,8 +237,15 @@ static int begin(struct merging *m, struct nb_error *error)
     int rc = nb_check_source(w->source, error);
     if (rc == 0)
         rc = nb_registry_acquire(m->engine, w->model, false, &m->live, error);
-    if (rc == 0)
-        rc = find_label(m, w->from, &m->from, error);
+    if (rc != 0)
+        return rc;
+    struct nb_published *published = nb_live_settings(m->live);
+    m->are_several = nb_published_is_several(published);
+    nb_published_release(&published);
+    if (m->are_several)
+        return check_members(m, error);
+    assert(w->into.length > 0 && !w->is_new);
+    rc = find_label(m, w->from, &m->from, error);
     return rc != 0 ? rc : find_label(m, w->into, &into, error);
 }
 

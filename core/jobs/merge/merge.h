@@ -25,20 +25,24 @@ int nb_relabel(struct nb_engine *engine, const struct nb_relabelling *what,
 
 struct nb_merge_options {
     struct nb_string model, from, into, source;
+    bool is_new; /* only with several labels: `into` must be new, so `from` is renamed */
     bool (*stop)(void *user); /* asked before each commit; NULL: never */
     void *user;
 };
 
 /* Relabels the documents of `from`, some hundred in one commit, until none is left, and sets
  * *merged to their number, also after a failure; another call then continues. The label `from`
- * stays, without documents. Returns 0, NB_NOT_FOUND (model, a label), NB_UNUSABLE (source, or both
- * labels are the same), NB_STOPPING, NB_DAMAGED, or the code of a change that failed (NB_DISK_FULL
+ * stays, without documents. In a model whose documents have several labels, replaces `from` by
+ * `into` in the labels of each, or takes it out (length 0). Returns 0, NB_NOT_FOUND (model, a
+ * label), NB_UNUSABLE (source, or both labels are the same), NB_STOPPING, NB_DAMAGED, or the code
+ * of a change that failed (NB_DISK_FULL
  * ...).
  */
 int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *options,
                    uint64_t *merged, struct nb_error *error);
 
-/* Gives the label `from` the name `to`, and waits for the disk. NB_UNUSABLE (`to`), NB_NOT_FOUND
+/* Gives the label `from` the name `to`, and waits for the disk; not in a model whose documents have
+ * several labels. NB_UNUSABLE (`to`), NB_NOT_FOUND
  * (model, label), NB_CONFLICT (the label `to` exists; the settings have other numbers for it; or
  * the model has a parent or children), NB_DAMAGED. */
 int nb_engine_rename_label(struct nb_engine *engine, struct nb_string model, struct nb_string from,

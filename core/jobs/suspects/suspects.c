@@ -252,8 +252,12 @@ int nb_engine_suspects(struct nb_engine *engine, struct nb_string model,
     struct nb_error why = {0};
     *suspects = (struct nb_suspects){.list = NULL};
     int rc = nb_registry_acquire(engine, model, false, &s.live, error);
-    if (rc != 0)
+    if (rc == 0)
+        rc = nb_live_refuse_several(s.live, error);
+    if (rc != 0) {
+        nb_registry_release(engine, &s.live);
         return rc;
+    }
     rc = score_all(&s, &options, &why);
     suspects->list = calloc(page->limit + 1, sizeof *suspects->list);
     if (rc == 0 && suspects->list == NULL)

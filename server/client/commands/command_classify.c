@@ -72,6 +72,34 @@ static const char *first_label(const struct nb_command_options *columns, const j
     return label != NULL ? label : "?";
 }
 
+/* ---- several labels -------------------------------------------------------------------------- */
+
+/* Whether the documents of the model have several labels. */
+static bool has_several(const json_t *verdict)
+{
+    return json_is_array(json_object_get(verdict, "labels"));
+}
+
+/* Writes the labels that a document is given, with ';' between them; or their probabilities. */
+static int put_given(const json_t *verdict, bool are_probabilities, struct nb_buffer *out)
+{
+    const json_t *probabilities = json_object_get(verdict, "probabilities"), *label;
+    size_t i;
+    int rc = 0;
+    json_array_foreach(json_object_get(verdict, "labels"), i, label)
+    {
+        const char *name = json_string_value(label);
+        if (rc == 0 && i > 0)
+            rc = nb_buffer_puts(out, ";");
+        if (rc == 0)
+            rc = are_probabilities
+                     ? nb_buffer_printf(out, "%.6f",
+                                        json_number_value(json_object_get(probabilities, name)))
+                     : nb_buffer_puts(out, name);
+    }
+    return rc == 0 ? nb_buffer_append(out, "", 1) : rc;
+}
+
 /* ---- the evidence ---------------------------------------------------------------------------- */
 
 /* "pills +3.120; lunch -0.400": evidence above 0 speaks for the label. Evidence of null makes the
@@ -125,6 +153,16 @@ static void put_number(struct cells *cells, const json_t *value)
     put_text_cell(cells, text);
 }
 
+static void put_given_cell(struct cells *cells, const json_t *verdict, bool are_probabilities)
+{
+    struct nb_buffer given = {0};
+    if (cells->code == 0)
+        cells->code = put_given(verdict, are_probabilities, &given);
+    if (cells->code == 0)
+        put_text_cell(cells, given.bytes);
+    nb_buffer_deinit(&given);
+}
+
 /* Put the head of the columns, and their cells: predicted; probability; decision; known;
  * predicted_2, probability_2 and so on to `top`; evidence. The cells are empty if the verdict is
  * NULL (the document was refused). */
@@ -149,8 +187,13 @@ static void put_columns(const struct nb_command_options *columns, const json_t *
     struct ranked rank[TOP_MOST];
     struct nb_buffer evidence = {0};
     size_t count = columns->top > 0 ? rank_labels(verdict, columns->top, rank) : 0;
-    put_text_cell(cells, nb_answer_text(verdict, "label"));
-    put_number(cells, json_object_get(verdict, "probability"));
+    if (has_several(verdict)) {
+        put_given_cell(cells, verdict, false);
+        put_given_cell(cells, verdict, true);
+    } else {
+        put_text_cell(cells, nb_answer_text(verdict, "label"));
+        put_number(cells, json_object_get(verdict, "probability"));
+    }
     if (decides(columns))
         put_text_cell(cells, nb_answer_text(verdict, "decision"));
     if (columns->min_known >= 0)
@@ -207,9 +250,19 @@ static int print_verdict(struct output *output, const struct nb_outcome *outcome
         nb_message("the model has learned too little yet: %s", missing);
     output->is_told = output->is_told || missing != NULL;
     output->silent += json_object_get(outcome->result, "evidence") != NULL;
-    nb_terminal_safe(label, 64, &output->name);
-    int printed = printf("%s%-8s%s %.6f  ", nb_colour(stdout, nb_colour_of(label)),
+    int printed = 0;
+    if (has_several(outcome->result)) {
+        output->more.length = 0;
+        if (put_given(outcome->result, false, &output->more) != 0)
+            return nb_error_no_memory(error);
+        nb_terminal_safe(*output->more.bytes == '\0' ? "-" : output->more.bytes, SIZE_MAX,
+                         &output->name);
+        printed = printf("%s  ", output->name.bytes);
+    } else {
+        nb_terminal_safe(label, 64, &output->name);
+        printed = printf("%s%-8s%s %.6f  ", nb_colour(stdout, nb_colour_of(label)),
                          output->name.bytes, nb_colour(stdout, NB_COLOUR_PLAIN), probability);
+    }
     nb_terminal_safe(outcome->name, SIZE_MAX, &output->name);
     if (printed < 0 || fputs(output->name.bytes, stdout) < 0)
         return nb_error_set(error, NB_IO, "standard output cannot be written");
@@ -291,12 +344,27 @@ static void print_summary(const struct output *output, uint64_t documents)
     nb_buffer_deinit(&text);
 }
 
+/* Counts a document for each label that it is given. */
+static void count_given(struct output *output, const json_t *verdict)
+{
+    const json_t *label;
+    size_t i;
+    json_array_foreach(json_object_get(verdict, "labels"), i, label)
+    {
+        const char *name = json_string_value(label);
+        json_int_t before = json_integer_value(json_object_get(output->counts, name));
+        (void)json_object_set_new(output->counts, name, json_integer(before + 1));
+    }
+}
+
 static int take_verdict(void *user, const struct nb_outcome *outcome, struct nb_error *error)
 {
     struct output *output = user;
     if (outcome->refusal != NULL && outcome->code == NB_NOT_FOUND)
         return nb_error_set(error, outcome->code, "%s", outcome->refusal);
-    if (outcome->result != NULL) {
+    if (outcome->result != NULL && has_several(outcome->result)) {
+        count_given(output, outcome->result);
+    } else if (outcome->result != NULL) {
         const char *label = first_label(output->columns, outcome->result);
         json_int_t before = json_integer_value(json_object_get(output->counts, label));
         (void)json_object_set_new(output->counts, label, json_integer(before + 1));

@@ -130,6 +130,28 @@ static bool needs_mixing(const struct nb_asked *asked)
     return has_labels && !asked->options->is_in_order;
 }
 
+/* Sets what stands between the labels of a document, if the model's documents have several. */
+static int find_separator(struct nb_asked *asked, char *separator, struct nb_error *error)
+{
+    const char *given = asked->options->separator;
+    json_t *model = NULL;
+    int rc = nb_model_get(asked->client, &model, error);
+    const json_t *settings = json_object_get(model, "settings");
+    bool are_several = strcmp(nb_answer_text(settings, "label_set"), "several") == 0;
+    json_decref(model);
+    if (rc != 0 && rc != NB_NOT_FOUND)
+        return rc;
+    if (given != NULL && (strlen(given) != 1 || strchr(";,|", *given) == NULL))
+        return nb_error_set(error, NB_CLIENT_USAGE, "--separator is ';', ',' or '|'");
+    if (given != NULL && !are_several)
+        return nb_error_set(error, NB_CLIENT_USAGE,
+                            "--separator: the documents of the model '%s' have one label; say "
+                            "'bayesc create %s' and 'bayesc set %s label_set=several' first",
+                            asked->client->model, asked->client->model, asked->client->model);
+    *separator = !are_several ? '\0' : given != NULL ? *given : ';';
+    return 0;
+}
+
 static int run_train(struct nb_asked *asked, struct nb_error *error)
 {
     static const struct nb_exchange TRAINING = {.path = "/v1/models/{model}/train",
@@ -151,6 +173,9 @@ static int run_train(struct nb_asked *asked, struct nb_error *error)
     asked->more[0].value = options->is_attached ? "yes" : NULL;
     if (options->is_unlabelled && options->files.label != NULL)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--label and --unlabelled exclude each other");
+    if (rc == 0)
+        rc = find_separator(asked, &run.separator, error);
+    run.is_mixed = run.is_mixed && run.separator == '\0'; /* a fit needs no order */
     if (rc == 0 && !options->is_new_label)
         rc = nb_exchange_check_model(asked->client, error);
     if (rc == 0)
@@ -172,6 +197,7 @@ static const struct nb_flag FLAGS[] = {
     NB_COUNT("connections", 'c', connections, 4, 1, NB_CONNECTIONS_MOST),
     NB_SWITCH("in-order", 0, is_in_order),
     NB_SWITCH("new-label", 0, is_new_label),
+    NB_TEXT("separator", 0, separator),
     NB_SWITCH("unlabelled", 0, is_unlabelled),
     NB_QUIET_FLAG,
 };

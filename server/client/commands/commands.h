@@ -15,7 +15,7 @@ struct nb_command_options {
     struct nb_files_options files;
     const char *source, *by; /* whose changes are meant; who makes this change */
     const char *from, *to, *until, *format, *preset, *positive, *roc, *reliability, *verdict,
-        *contains;
+        *contains, *separator;
     struct nb_flag_list ids, settings, variants, of, given;
     uint64_t connections, folds, seed, tokens, limit, lines, top, evidence, strength, pause;
     uint64_t length, estimates, clusters, restarts, separators;

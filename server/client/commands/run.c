@@ -7,7 +7,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "core/base/label_set.h"
 #include "core/base/names.h"
+#include "server/base/json_values.h"
 #include "server/client/base/client.h"
 #include "server/client/base/terminal.h"
 #include "server/client/evaluate/labelled_corpus.h"
@@ -135,10 +137,37 @@ static bool is_guarded(const struct nb_run *run)
     return run->with_label && !run->asked->options->is_new_label;
 }
 
+/* Makes a set of the labels of a document, which stand in its label with separators between them,
+ * and checks each. */
+static int split_labels(struct nb_run *run, struct nb_item *item, struct nb_error *error)
+{
+    struct nb_string rest, label;
+    int rc = nb_text_read_labels(item->label, run->separator, &run->label_set, error);
+    item->label = rest = nb_buffer_string(&run->label_set);
+    while (rc == 0 && is_guarded(run) && nb_label_set_next(&rest, &label))
+        rc = check_label(&run->labels, run->asked->client, label, item->name, error);
+    return rc;
+}
+
+static int add_labelled(struct nb_run *run, const struct nb_item *item, struct nb_error *error)
+{
+    struct nb_item own = *item;
+    int rc = split_labels(run, &own, error);
+    if (rc == NB_UNUSABLE && item->is_one_of_many) {
+        tell(run, NB_FILE_REFUSED, item->name, error->text);
+        return 0;
+    }
+    if (rc == 0)
+        rc = nb_pipeline_add(run->pipeline, &own, error);
+    return rc == 0 ? nb_interrupt_check(error) : rc;
+}
+
 static int add_item(void *user, const struct nb_item *item, struct nb_error *error)
 {
     struct nb_run *run = user;
     const struct nb_command_options *options = run->asked->options;
+    if (run->separator != '\0' && (item->label.length > 0 || item->is_one_of_many))
+        return add_labelled(run, item, error);
     bool lacks_label = run->with_label && item->label.length == 0 && !options->is_unlabelled;
     if (lacks_label && item->is_one_of_many) {
         char reason[192];
@@ -286,6 +315,7 @@ static int run_pipeline(struct nb_run *run, struct nb_error *error)
     }
     nb_pipeline_close(&run->pipeline);
     deinit_labels(&run->labels);
+    nb_buffer_deinit(&run->label_set);
     nb_buffer_deinit(&path);
     return rc;
 }

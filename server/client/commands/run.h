@@ -24,9 +24,11 @@ struct nb_run {
     const char *verb; /* for the progress bar: "trained"; NULL: nothing is changed, and no bar */
     bool with_label;  /* each document must have a label, unless it may be unlabelled, and it is
                          sent; labels are checked for mistyping (nb_new_label) */
-    bool is_mixed;    /* everything is read first, then sent in a shuffled, repeatable order */
-    bool is_counted;  /* after an interruption the run waits for the replies, then returns
-                         NB_STOPPING */
+    char separator;  /* the model's documents have several labels, with this between them in a label
+                        that is read; NUL: they have one */
+    bool is_mixed;   /* everything is read first, then sent in a shuffled, repeatable order */
+    bool is_counted; /* after an interruption the run waits for the replies, then returns
+                        NB_STOPPING */
     /* Called in the order of the documents; a code below 0 ends the run. */
     int (*take)(void *user, const struct nb_outcome *outcome, struct nb_error *error);
     int (*head)(void *user, struct nb_string row, struct nb_error *error); /* see struct nb_files */
@@ -39,6 +41,7 @@ struct nb_run {
     uint64_t rows; /* of tables, if the options name their source */
     struct nb_pipeline *pipeline;
     struct nb_new_label labels;
+    struct nb_buffer label_set;
     struct nb_progress progress;
     /* What was printed on standard error: files that could not be read, documents that were
      * refused, also by the daemon, and remarks. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label_set.h"
 #include "server/base/emit.h"
 #include "server/client/base/client.h"
 #include "server/http/call/path.h"
@@ -47,7 +48,7 @@ int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer 
             e.code != 0 ? e.code : nb_buffer_append(out, item->values.bytes, item->values.length);
     }
     if (with_label && item->label.length > 0)
-        nb_emit_member_string(&e, "label", item->label);
+        nb_emit_member_labels(&e, "label", "labels", item->label);
     else if (with_label)
         nb_emit_member_null(&e, "label");
     if (item->id.length > 0)
@@ -282,7 +283,8 @@ static int add_texts(struct batch *batch, const struct nb_item *item)
  * for a body. */
 static bool goes_whole(const struct nb_item *item)
 {
-    return item->is_mail && item->values.length == 0 && item->content.length > BATCH_BYTES;
+    return item->is_mail && item->values.length == 0 && item->content.length > BATCH_BYTES &&
+           !nb_label_is_set(item->label);
 }
 
 /* Makes the request for a mail that is sent unchanged: the members of a document, whose texts are

@@ -19,8 +19,9 @@ struct nb_pipeline;
 
 /* Writes documents as the JSON objects that the daemon takes. Any thread. */
 /* Appends the object of a document. A mail is sent as base64, which keeps its bytes; in a text each
- * byte that is not UTF-8 becomes U+FFFD. Without `with_label` the label is left out; with it an
- * empty label is written as null. Returns 0 or NB_NO_MEMORY. */
+ * byte that is not UTF-8 becomes U+FFFD. A label that is a set (core/base/label_set.h) is written
+ * as the list of its labels. Without `with_label` the label is left out; with it an empty label is
+ * written as null. Returns 0 or NB_NO_MEMORY. */
 int nb_item_write(const struct nb_item *item, bool with_label, struct nb_buffer *out);
 
 enum { NB_CONNECTIONS_MOST = 64 };
