@@ -14,6 +14,7 @@ enum { SLICE_DOCUMENTS = 500 };
 
 void nb_several_documents_deinit(struct nb_several_documents *documents)
 {
+    free(documents->numbers);
     free(documents->sets);
     free(documents->begin);
     free(documents->rows);
@@ -29,10 +30,12 @@ struct reading {
 
 static int make_room(struct nb_several_documents *d, size_t rows)
 {
-    bool good = nb_array_reserve(&d->sets, &d->set_room, d->count + 1, sizeof *d->sets) == 0 &&
-                nb_array_reserve(&d->begin, &d->begin_room, d->count + 2, sizeof *d->begin) == 0 &&
-                nb_array_reserve(&d->hashes, &d->hash_room, d->count + 1, sizeof *d->hashes) == 0 &&
-                nb_array_reserve(&d->rows, &d->row_room, d->size + rows + 1, sizeof *d->rows) == 0;
+    bool good =
+        nb_array_reserve(&d->numbers, &d->number_room, d->count + 1, sizeof *d->numbers) == 0 &&
+        nb_array_reserve(&d->sets, &d->set_room, d->count + 1, sizeof *d->sets) == 0 &&
+        nb_array_reserve(&d->begin, &d->begin_room, d->count + 2, sizeof *d->begin) == 0 &&
+        nb_array_reserve(&d->hashes, &d->hash_room, d->count + 1, sizeof *d->hashes) == 0 &&
+        nb_array_reserve(&d->rows, &d->row_room, d->size + rows + 1, sizeof *d->rows) == 0;
     return good ? 0 : NB_NO_MEMORY;
 }
 
@@ -53,6 +56,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     if (make_room(d, r->bag.size) != 0)
         return nb_error_no_memory(error);
     d->hashes[d->count] = XXH3_64bits(entry->change.id.bytes, entry->change.id.length);
+    d->numbers[d->count] = entry->number;
     d->sets[d->count] = entry->change.label;
     d->begin[d->count++] = d->size;
     for (size_t i = 0; i < r->bag.size; i++)
@@ -62,7 +66,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
 }
 
 struct placed {
-    uint64_t hash;
+    uint64_t hash, number;
     size_t begin, end;
     uint32_t set;
 };
@@ -87,11 +91,13 @@ static int sort(struct nb_several_documents *d)
         return NB_NO_MEMORY;
     }
     for (size_t i = 0; i < d->count; i++)
-        placed[i] = (struct placed){d->hashes[i], d->begin[i], d->begin[i + 1], d->sets[i]};
+        placed[i] =
+            (struct placed){d->hashes[i], d->numbers[i], d->begin[i], d->begin[i + 1], d->sets[i]};
     qsort(placed, d->count, sizeof *placed, compare);
     for (size_t i = 0; i < d->count; i++) {
         size_t size = placed[i].end - placed[i].begin;
         memcpy(rows + at, d->rows + placed[i].begin, size * sizeof *rows);
+        d->numbers[i] = placed[i].number;
         d->sets[i] = placed[i].set;
         d->begin[i] = at;
         at += size;

@@ -14,11 +14,12 @@
 /* Starts as `{0}`; all owned. */
 struct nb_several_documents {
     size_t count;
-    uint32_t *sets; /* label number of each */
-    size_t *begin;  /* count + 1, into `rows` */
+    uint64_t *numbers; /* of the entry of each */
+    uint32_t *sets;    /* label number of each */
+    size_t *begin;     /* count + 1, into `rows` */
     struct nb_row_count *rows;
     /* private */
-    size_t size, set_room, begin_room, row_room, hash_room;
+    size_t size, number_room, set_room, begin_room, row_room, hash_room;
     uint64_t *hashes;
 };
 void nb_several_documents_deinit(struct nb_several_documents *documents);

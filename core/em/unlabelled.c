@@ -253,6 +253,7 @@ static int find_several(struct run *r, struct nb_error *error)
     int rc = nb_several_documents_read(r->engine, r->live, is_stopped, r, &documents, error);
     struct nb_multilabel_corpus corpus = {
         .count = documents.count,
+        .numbers = documents.numbers,
         .sets = documents.sets,
         .begin = documents.begin,
         .rows = documents.rows,

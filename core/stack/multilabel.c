@@ -74,6 +74,7 @@ void nb_multilabel_fit_release(struct nb_multilabel_fit **fit)
     free(f->biases);
     free(f->intercepts);
     free(f->figures);
+    free(f->suspects);
     free(f);
 }
 

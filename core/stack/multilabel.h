@@ -87,6 +87,15 @@ struct nb_multilabel_cell {
     float weight; /* theta_wl */
 };
 
+/* A document whose labels are not those that it would be given if it had not been learned: the
+ * label of which that is most doubtful. */
+struct nb_multilabel_suspect {
+    uint64_t number; /* of the document, as the corpus of the fit has it */
+    double log_odds; /* that the document has the label rightly, or rightly has it not */
+    uint32_t label;
+    bool has; /* it has the label */
+};
+
 struct nb_multilabel_fit {
     atomic_uint references;
     uint32_t labels;
@@ -101,9 +110,11 @@ struct nb_multilabel_fit {
     struct nb_multilabel_cell *cells;
     double idf_unknown;
     double slope;
-    double *biases;                        /* b_l; owned */
-    double *intercepts;                    /* b'_l; owned */
-    struct nb_multilabel_figures *figures; /* by label; owned */
+    double *biases;                         /* b_l; owned */
+    double *intercepts;                     /* b'_l; owned */
+    struct nb_multilabel_figures *figures;  /* by label; owned */
+    struct nb_multilabel_suspect *suspects; /* owned; in the order of the documents */
+    size_t suspect_count;
     double exact;    /* share of the documents that were given exactly their labels */
     double log_loss; /* mean over the documents of the sum of -ln P over all labels */
     size_t bytes;

@@ -460,6 +460,40 @@ static void count_exact(struct fitting *f)
     f->fit->exact = f->corpus->count == 0 ? 0 : (double)exact / (double)f->corpus->count;
 }
 
+/* ---- suspects -------------------------------------------------------------------------------- */
+
+/* The label of the document about which its score and its labels differ most. Returns whether there
+ * is one that is decided otherwise. */
+static bool doubt(const struct fitting *f, size_t document, struct nb_multilabel_suspect *worst)
+{
+    bool is_found = false;
+    for (uint32_t l = 0; l < f->labels; l++) {
+        double z = (double)f->left_out[document * f->labels + l];
+        bool has = has_label(f, document, l);
+        double right = has ? z : -z;
+        if ((z >= f->fit->figures[l].threshold) == has || (is_found && right >= worst->log_odds))
+            continue;
+        *worst = (struct nb_multilabel_suspect){f->corpus->numbers[document], right, l, has};
+        is_found = true;
+    }
+    return is_found;
+}
+
+static int list_suspects(struct fitting *f)
+{
+    struct nb_multilabel_suspect worst;
+    size_t room = 0;
+    for (size_t d = 0; f->corpus->numbers != NULL && d < f->corpus->count; d++) {
+        if (!doubt(f, d, &worst))
+            continue;
+        if (nb_array_reserve(&f->fit->suspects, &room, f->fit->suspect_count + 1,
+                             sizeof *f->fit->suspects) != 0)
+            return NB_NO_MEMORY;
+        f->fit->suspects[f->fit->suspect_count++] = worst;
+    }
+    return 0;
+}
+
 /* ---- a fit ----------------------------------------------------------------------------------- */
 
 static void fitting_deinit(struct fitting *f)
@@ -518,7 +552,7 @@ static void note_bytes(const struct fitting *f)
     struct nb_multilabel_fit *fit = f->fit;
     fit->bytes = sizeof *fit +
                  fit->rows * (sizeof *fit->ids + sizeof *fit->idf + sizeof *fit->begin) +
-                 f->cell_count * sizeof *fit->cells +
+                 f->cell_count * sizeof *fit->cells + fit->suspect_count * sizeof *fit->suspects +
                  fit->labels * (sizeof *fit->figures + 2 * sizeof(double) + 64);
 }
 
@@ -541,6 +575,8 @@ int nb_multilabel_fit_new(struct nb_multilabel *multilabel, const struct nb_mode
         sum_loss(&f);
     for (uint32_t l = 0; rc == 0 && l < f.labels; l++)
         judge_label(&f, l);
+    if (rc == 0)
+        rc = list_suspects(&f);
     if (rc == 0) {
         count_exact(&f);
         note_bytes(&f);

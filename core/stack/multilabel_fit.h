@@ -16,6 +16,8 @@
 /* The documents of a fit, in an order that depends on them alone. */
 struct nb_multilabel_corpus {
     size_t count;
+    const uint64_t
+        *numbers;         /* a number of each, for nb_multilabel_suspect; NULL: none are listed */
     const uint32_t *sets; /* the model's label number of each */
     const size_t *begin;  /* count + 1, into `rows` */
     const struct nb_row_count *rows;

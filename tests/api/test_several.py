@@ -357,11 +357,38 @@ def test_the_doors_of_mail_refuse(api):
     holds(reply.status >= 400 and b"several labels" in reply.body, reply.body)
 
 
+def test_wrong_labels_are_found(api):
+    path = model(api)
+    rng = random.Random(19)
+    rows = documents(rng, 250)
+    wrong = {}
+    for row in rng.sample([row for row in rows if row["labels"]], 10):
+        label = rng.choice(row["labels"])
+        wrong[row["id"]] = (label, "add")
+        row["labels"] = [one for one in row["labels"] if one != label]
+    for row in rng.sample([row for row in rows if row["id"] not in wrong], 10):
+        label = next(one for one in LABELS if one not in row["labels"])
+        wrong[row["id"]] = (label, "remove")
+        row["labels"] = row["labels"] + [label]
+    train(api, path, rows)
+    first = api.get(path + "/suspects?limit=15").ok().json
+    rest = api.get(f"{path}/suspects?limit=100&after={first['next']}").ok().json
+    found = first["suspects"] + rest["suspects"]
+    equal(first["looked_at"], 250)
+    equal(len({row["id"] for row in found}), len(found))
+    holds(sum(wrong.get(row["id"]) == (row["label"], row["suggested"]) for row in found[:20]) >= 17, found[:20])
+    for row in found:
+        near(row["label_probability"], row["probability"] if row["suggested"] == "add" else 1 - row["probability"], row, 1e-4)
+    one = found[0]
+    api.call("PATCH", f"{path}/documents/{one['id']}", {one["suggested"]: [one["label"]]}).ok()
+    holds(one["id"] not in [row["id"] for row in api.get(path + "/suspects").ok().json["suspects"]], "somebody has looked at it")
+
+
 def test_what_is_for_one_label_alone(api):
     path = model(api)
     rows = documents(random.Random(17), 40)
     train(api, path, rows)
-    for query in ("vocabulary?label=bank", "sample?label=bank", "distribution?label=bank", "suspects"):
+    for query in ("vocabulary?label=bank", "sample?label=bank", "distribution?label=bank"):
         refused(api.get(f"{path}/{query}"), 422, "several labels")
     refused(api.post(path + "/refit"), 409, "fits itself")
     refused(api.post(path + "/challenger", {"settings": {"optimize": "precision"}}), 422, "several labels")

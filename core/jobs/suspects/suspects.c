@@ -26,6 +26,7 @@ struct doubt {
     uint64_t number;
     uint32_t label, suggested;
     unsigned rounds;
+    bool has; /* of several labels: the document has `label`, which is one of the fit */
 };
 
 struct search {
@@ -34,6 +35,7 @@ struct search {
     struct nb_suspects *suspects;
     struct doubt *doubts; /* owned */
     size_t count, room;
+    struct nb_multilabel_fit *fit; /* referenced, of a model whose documents have several labels */
 };
 
 void nb_suspects_deinit(struct nb_suspects *suspects)
@@ -143,6 +145,29 @@ static int score_all(struct search *s, const struct nb_left_out_options *options
     return rc;
 }
 
+/* Takes the suspects of the fit of a model whose documents have several labels. */
+static int take_fit(struct search *s, struct nb_error *error)
+{
+    int rc = nb_engine_fit(s->engine, nb_live_name(s->live), &s->fit, error);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < s->fit->suspect_count; i++) {
+        const struct nb_multilabel_suspect *one = &s->fit->suspects[i];
+        struct doubt *d = doubt_of(s, (uint32_t)i);
+        if (d == NULL)
+            return nb_error_no_memory(error);
+        *d = (struct doubt){.log_odds = one->log_odds,
+                            .share = 1,
+                            .number = one->number,
+                            .label = one->label,
+                            .has = one->has};
+    }
+    s->suspects->looked_at = s->fit->documents;
+    if (s->count > 0)
+        qsort(s->doubts, s->count, sizeof *s->doubts, by_doubt);
+    return 0;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static int by_documents(const void *a, const void *b)
@@ -175,6 +200,8 @@ static int count_source(struct nb_suspects *s, struct nb_string source)
 
 static char *label_name(const struct search *s, uint32_t label)
 {
+    if (s->fit != NULL)
+        return nb_string_copy(nb_string_of(s->fit->names[label]));
     nb_model_read_lock(s->live->counts);
     char *name = nb_string_copy(nb_model_label_name(s->live->counts, label));
     nb_model_unlock(s->live->counts);
@@ -186,10 +213,13 @@ static int list_one(const struct search *s, const struct doubt *doubt,
 {
     struct nb_suspect *one = &s->suspects->list[s->suspects->count++];
     *one = (struct nb_suspect){.label = label_name(s, doubt->label),
-                               .suggested = label_name(s, doubt->suggested),
+                               .suggested = s->fit == NULL ? label_name(s, doubt->suggested)
+                                                           : strdup(doubt->has ? "remove" : "add"),
                                .source = nb_string_copy(change->source),
                                .probability = probability(doubt),
-                               .label_probability = label_probability(doubt),
+                               .label_probability = s->fit == NULL || doubt->has
+                                                        ? label_probability(doubt)
+                                                        : probability(doubt),
                                .log_odds = doubt->log_odds,
                                .time = change->time,
                                .tokens = change->tokens,
@@ -252,13 +282,12 @@ int nb_engine_suspects(struct nb_engine *engine, struct nb_string model,
     struct nb_error why = {0};
     *suspects = (struct nb_suspects){.list = NULL};
     int rc = nb_registry_acquire(engine, model, false, &s.live, error);
-    if (rc == 0)
-        rc = nb_live_refuse_several(s.live, error);
-    if (rc != 0) {
-        nb_registry_release(engine, &s.live);
+    if (rc != 0)
         return rc;
-    }
-    rc = score_all(&s, &options, &why);
+    struct nb_published *published = nb_live_settings(s.live);
+    bool are_several = nb_published_is_several(published);
+    nb_published_release(&published);
+    rc = are_several ? take_fit(&s, &why) : score_all(&s, &options, &why);
     suspects->list = calloc(page->limit + 1, sizeof *suspects->list);
     if (rc == 0 && suspects->list == NULL)
         rc = nb_error_no_memory(&why);
@@ -270,6 +299,7 @@ int nb_engine_suspects(struct nb_engine *engine, struct nb_string model,
         atomic_store(&s.live->suspected, suspects->likely + 1);
     rc = nb_live_note(s.live, rc, &why, error);
     nb_registry_release(engine, &s.live);
+    nb_multilabel_fit_release(&s.fit);
     free(s.doubts);
     return rc;
 }

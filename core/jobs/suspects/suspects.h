@@ -17,6 +17,8 @@
 struct nb_suspect {
     struct nb_buffer id; /* may have NUL bytes */
     char *label, *suggested, *source;
+    /* Documents have several labels: `label` is the one that is doubted, and `suggested` "remove"
+     * or "add"; `probability` is that of the change. */
     double probability;       /* of the suggested label ... */
     double label_probability; /* ... and of its own one, without the document; */
     double log_odds;          /* ln(p / (1 - p)) of the latter */
