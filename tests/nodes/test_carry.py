@@ -170,6 +170,36 @@ def test_copies_of_models(nodes):
     assert_stores(site)
 
 
+def test_documents_with_several_labels(nodes):
+    """Learned, changed, renamed and taken back on changing nodes: the same counts and the same verdicts on all."""
+    site, path, rng = nodes.site().start(), path_of("tags"), nodes.random
+    site.nodes[0].client.put(path, {"label_set": "several"}).ok(201)
+    assert_same(site)
+    tags = ("a", "b", "c")
+    for n in range(60):
+        own = rng.sample(tags, rng.randrange(4))
+        text = " ".join([f"{tag}{rng.randrange(5)}" for tag in own for _ in range(3)] + [f"w{rng.randrange(40)}" for _ in range(6)])
+        site.nodes[n % 3].client.post(path + "/train", {"id": f"d{n}", "text": text, "labels": own}).ok()
+    for n in range(10):
+        site.nodes[n % 2].client.call("PATCH", f"{path}/documents/d{n}", {"add": ["c"], "remove": ["a"]}).ok()
+    site.nodes[2].client.call("PATCH", path + "/labels/b", {"name": "new"}).ok()
+    site.nodes[1].client.post(path + "/untrain", {"id": "d20"}).ok()
+    assert_same(site)
+    seen = []
+    for node in site.nodes:
+        rows = [node.client.post(path + "/classify", {"text": text}).ok().json for text in ("a1 a2 w1", "c1 c2 new", "w3 w4")]
+        seen.append(([row["labels"] for row in rows], [{k: round(v, 5) for k, v in row["probabilities"].items()} for row in rows],
+                     node.client.get(path).ok().json["labels"]))
+    equal(seen[1:], seen[:1] * 2, "the other nodes")
+    equal(sorted(seen[0][2]), ["a", "c", "new"])
+    a = site.nodes[0]
+    a.kill()
+    a.empty()
+    a.start().wait_joined()
+    assert_same(site)
+    assert_stores(site)
+
+
 # ---- imports ------------------------------------------------------------------------------------
 def dump_of(nodes, documents, words=40):
     """What a bayesd without a cluster exports: ids of its features are made with a key of its own."""
