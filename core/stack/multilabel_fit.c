@@ -17,8 +17,10 @@
 #include "core/stack/multilabel_private.h"
 
 enum {
-    EPOCHS = 8,            /* of the dual coordinate descent */
-    ROUNDS = 2,            /* of the regression */
+    EPOCHS = 8, /* of the dual coordinate descent */
+    ROUNDS = 2, /* of the regression, or more, ... */
+    ROUNDS_MOST = 50,
+    STEPS_LEAST = 2000,    /* ... until it has made so many steps */
     MOST = 500,            /* log-odds are bounded by it */
     SLICE_DOCUMENTS = 100, /* scored under one hold of the model's lock */
     SLICE_ROWS = 4096,
@@ -316,7 +318,9 @@ static int fit_probabilities(struct fitting *f)
     f->fit->slope = start_slope;
     for (uint32_t l = 0; l < f->labels; l++)
         f->fit->biases[l] = start_bias;
-    for (unsigned round = 0; round < ROUNDS; round++)
+    size_t rounds = STEPS_LEAST / (f->corpus->count + 1);
+    rounds = rounds < ROUNDS ? ROUNDS : rounds > ROUNDS_MOST ? ROUNDS_MOST : rounds;
+    for (size_t round = 0; round < rounds; round++)
         for (size_t d = 0; d < f->corpus->count; d++)
             learn(f, d, &slope_squares, bias_squares);
     free(bias_squares);
