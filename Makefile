@@ -108,7 +108,7 @@ PROGRAM_SOURCES := $(LIBRARY_SOURCES) $(wildcard server/main.c) \
                    $(sort $(CLIENT_SOURCES) $(MILTER_SOURCES))
 ALL_SOURCES := $(PROGRAM_SOURCES) $(UNIT_FILES) $(BENCH_SOURCES) $(BENCH_SHARED) $(FUZZ_SOURCES) tests/fuzz/main.c \
                $(GOLDEN_SOURCES)
-HEADERS := $(wildcard */*.h */*/*.h */*/*/*.h */*/*/*/*.h)
+HEADERS := $(filter-out build/%,$(wildcard */*.h */*/*.h */*/*/*.h */*/*/*/*.h))
 
 LIBRARY := $(BUILD)/libbayesd.a
 # The programs without their main: for themselves and for their unit tests.
