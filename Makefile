@@ -426,7 +426,7 @@ lint-cppcheck:
 	@mkdir -p $(call BUILD_OF,lint-cppcheck)
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr --suppressions-list=.cppcheck --cppcheck-build-dir=$(call BUILD_OF,lint-cppcheck) \
-	    -D_GNU_SOURCE -I. $(TIDY_SOURCES)
+	    -D_GNU_SOURCE -D__SIZEOF_INT128__=16 -I. $(TIDY_SOURCES)
 
 .PHONY: objects tidy
 objects: $(OBJECTS)
