@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/names.h"
-
 static int compare(const void *a, const void *b)
 {
     const struct nb_string *one = a, *other = b;
@@ -67,7 +65,7 @@ bool nb_label_set_next(struct nb_string *rest, struct nb_string *label)
     return true;
 }
 
-static int check_set(struct nb_string set, struct nb_error *error)
+int nb_label_set_check(struct nb_string set, struct nb_error *error)
 {
     struct nb_string rest = set, label, before = {"", 0};
     size_t count = 0;
@@ -82,11 +80,6 @@ static int check_set(struct nb_string set, struct nb_error *error)
     if (count > 0 && rest.length > 0)
         return nb_error_set(error, NB_UNUSABLE, "a set of labels ends with an empty one");
     return count > NB_LABEL_SET_MOST || set.length > NB_LABEL_SET_BYTES ? too_large(error) : 0;
-}
-
-int nb_check_label_or_set(struct nb_string label, struct nb_error *error)
-{
-    return nb_label_is_set(label) ? check_set(label, error) : nb_check_label(label, error);
 }
 
 size_t nb_label_set_size(struct nb_string set)

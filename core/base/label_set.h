@@ -15,6 +15,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/base/names.h"
 #include "core/base/string.h"
 
 #define NB_LABEL_SET_MARK '\x1f'
@@ -35,8 +36,13 @@ static inline bool nb_label_is_set(struct nb_string text)
 int nb_label_set_write(struct nb_string *labels, size_t count, struct nb_buffer *out,
                        struct nb_error *error);
 
-/* Checks a set that came from elsewhere, or a label (nb_check_label). Returns 0 or NB_UNUSABLE. */
-int nb_check_label_or_set(struct nb_string label, struct nb_error *error);
+/* Checks a set that came from elsewhere. Returns 0 or NB_UNUSABLE. */
+int nb_label_set_check(struct nb_string set, struct nb_error *error);
+/* Checks a set or a label (nb_check_label). Returns 0 or NB_UNUSABLE. */
+static inline int nb_check_label_or_set(struct nb_string label, struct nb_error *error)
+{
+    return nb_label_is_set(label) ? nb_label_set_check(label, error) : nb_check_label(label, error);
+}
 
 /* Takes the first label from *rest, which is a set or what the last call left of it. Returns false
  * if there is none. */
