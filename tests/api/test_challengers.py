@@ -315,6 +315,9 @@ def test_refusals(api):
     client.put("/v1/models/n.challenger", {"preset": "text"}).ok(201)
     refused(client.post("/v1/models/n/challenger", {"settings": {}}), 409, "n.challenger")
     client.delete("/v1/models/n.challenger").ok(204)
+    client.put("/v1/models/s", {"preset": "text", "label_set": "several"}).ok(201)
+    refused(client.post("/v1/models/s/challenger", {"settings": {}}), 422, "several labels")
+    refused(client.post("/v1/models/n/challenger", {"settings": {"label_set": "several"}}), 422, "several labels")
     long = "/v1/models/" + "x" * 120
     client.put(long, {"preset": "text"}).ok(201)
     refused(client.post(long + "/challenger", {"settings": {}}), 422, "too long")
