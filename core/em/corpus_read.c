@@ -22,7 +22,8 @@ struct reading {
     struct nb_live *live;
     bool (*stop)(void *user); /* true: the reading ends early; NULL: never */
     void *user;
-    struct nb_corpus *corpus;
+    struct nb_corpus *corpus; /* NULL: only `part` is read */
+    struct nb_corpus_part *part;
     struct nb_view view; /* snapshot for reading the sample */
     struct nb_rows bag;
     struct nb_entry entry;
@@ -43,6 +44,7 @@ static int make_room(struct nb_corpus_part *p, size_t size)
         nb_array_reserve(&p->middle, &p->middle_room, p->count + 1, sizeof *p->middle) == 0 &&
         nb_array_reserve(&p->end, &p->end_room, p->count + 1, sizeof *p->end) == 0 &&
         nb_array_reserve(&p->labels, &p->label_room, p->count + 1, sizeof *p->labels) == 0 &&
+        nb_array_reserve(&p->numbers, &p->number_room, p->count + 1, sizeof *p->numbers) == 0 &&
         nb_array_reserve(&p->columns, &p->column_room, p->size + size + 1, sizeof *p->columns) ==
             0 &&
         nb_array_reserve(&p->counts, &p->count_room, p->size + size + 1, sizeof *p->counts) == 0;
@@ -69,7 +71,9 @@ static int add_document(struct reading *r, struct nb_corpus_part *p, const struc
         p->columns[p->size] = r->bag.counts[i].row;
         p->counts[p->size++] = r->bag.counts[i].count;
     }
-    p->labels[p->count] = nb_corpus_place(r->corpus, entry->change.label);
+    p->labels[p->count] =
+        r->corpus == NULL ? entry->change.label : nb_corpus_place(r->corpus, entry->change.label);
+    p->numbers[p->count] = entry->number;
     p->end[p->count++] = p->size;
     return 0;
 }
@@ -166,7 +170,7 @@ static int draw_sample(struct reading *r, size_t sample, struct nb_error *error)
 }
 
 struct placed {
-    uint64_t order;
+    uint64_t order, number;
     size_t begin, end;
     uint32_t label;
 };
@@ -186,10 +190,12 @@ static int sort_documents(struct nb_corpus_part *p)
     if (placed == NULL)
         return NB_NO_MEMORY;
     for (size_t d = 0; d < p->count; d++)
-        placed[d] = (struct placed){p->orders[d], p->begin[d], p->end[d], p->labels[d]};
+        placed[d] =
+            (struct placed){p->orders[d], p->numbers[d], p->begin[d], p->end[d], p->labels[d]};
     qsort(placed, p->count, sizeof *placed, compare_placed);
     for (size_t d = 0; d < p->count; d++) {
         p->orders[d] = placed[d].order;
+        p->numbers[d] = placed[d].number;
         p->begin[d] = placed[d].begin;
         p->end[d] = placed[d].end;
         p->labels[d] = placed[d].label;
@@ -291,4 +297,25 @@ int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool
                          corpus->word_counts) != 0)
         rc = nb_error_no_memory(error);
     return rc;
+}
+
+static int take_labelled(void *user, struct nb_entry *entry, struct nb_error *error)
+{
+    struct reading *r = user;
+    if (r->part->count == NB_CORPUS_DOCUMENTS_MOST)
+        return nb_error_set(error, NB_TOO_LARGE, "there are more than %d documents",
+                            NB_CORPUS_DOCUMENTS_MOST);
+    return add_document(r, r->part, entry, error);
+}
+
+int nb_corpus_read_labelled(struct nb_engine *engine, struct nb_live *live,
+                            bool (*stop)(void *user), void *user, struct nb_corpus_part *part,
+                            struct nb_error *error)
+{
+    struct reading r = {.engine = engine, .live = live, .stop = stop, .user = user, .part = part};
+    int rc = walk(&r, NB_LEDGER_LABELLED, take_labelled, error);
+    if (rc == 0 && sort_documents(part) != 0)
+        rc = nb_error_no_memory(error);
+    nb_rows_deinit(&r.bag);
+    return rc == NB_STOPPING ? nb_error_set(error, rc, "the fit was broken off") : rc;
 }

@@ -137,21 +137,22 @@ int nb_viewed_counts(const struct nb_viewed *viewed, struct nb_parent_chain *cha
     return rc;
 }
 
-static void part_deinit(struct nb_corpus_part *p)
+void nb_corpus_part_deinit(struct nb_corpus_part *p)
 {
     free(p->orders);
     free(p->begin);
     free(p->middle);
     free(p->end);
     free(p->labels);
+    free(p->numbers);
     free(p->columns);
     free(p->counts);
 }
 
 void nb_corpus_deinit(struct nb_corpus *c)
 {
-    part_deinit(&c->unlabelled);
-    part_deinit(&c->labelled);
+    nb_corpus_part_deinit(&c->unlabelled);
+    nb_corpus_part_deinit(&c->labelled);
     free(c->rows);
     free(c->ids);
     free(c->learned);

@@ -54,8 +54,9 @@ struct nb_corpus_part {
     uint64_t *orders;             /* hash of each document's id, ascending */
     size_t *begin, *middle, *end; /* as in struct nb_em_documents */
     size_t begin_room, middle_room, end_room;
-    uint32_t *labels; /* index in nb_corpus.numbers, for each document with a label */
-    size_t label_room;
+    uint32_t *labels;  /* index in nb_corpus.numbers, for each document with a label */
+    uint64_t *numbers; /* of the entry of each document */
+    size_t label_room, number_room;
     uint32_t *columns, *counts; /* rows of the model, until all documents are read */
     size_t size, column_room, count_room;
 };
@@ -123,5 +124,13 @@ int nb_corpus_make_columns(struct nb_corpus *corpus, const struct nb_model *coun
 int nb_corpus_read(struct nb_engine *engine, struct nb_parent_chain *chain, bool is_binary,
                    size_t sample, bool (*stop)(void *user), void *user, struct nb_corpus *corpus,
                    struct nb_error *error);
+
+/* Reads all documents with a label of a model, for a model whose documents have several: `labels`
+ * are the model's label numbers, and columns stay rows. Otherwise as nb_corpus_read. The caller
+ * deinits *part, which begins all zero, in any case. */
+int nb_corpus_read_labelled(struct nb_engine *engine, struct nb_live *live,
+                            bool (*stop)(void *user), void *user, struct nb_corpus_part *part,
+                            struct nb_error *error);
+void nb_corpus_part_deinit(struct nb_corpus_part *part);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "core/base/platform/platform.h"
 #include "core/base/system.h"
+#include "core/em/em_corpus.h"
 #include "core/em/em_guard.h"
-#include "core/em/several_documents.h"
 #include "core/model/live.h"
 #include "core/model/registry.h"
 #include "core/model/state.h"
@@ -248,15 +248,17 @@ static void take_weight(struct nb_refined *to, const struct nb_refined *from)
 /* Fits a model whose documents have several labels. */
 static int find_several(struct run *r, struct nb_error *error)
 {
-    struct nb_several_documents documents = {.count = 0};
+    struct nb_corpus_part documents = {.count = 0};
     const struct nb_settings *settings = &r->published->settings;
-    int rc = nb_several_documents_read(r->engine, r->live, is_stopped, r, &documents, error);
+    int rc = nb_corpus_read_labelled(r->engine, r->live, is_stopped, r, &documents, error);
     struct nb_multilabel_corpus corpus = {
         .count = documents.count,
         .numbers = documents.numbers,
-        .sets = documents.sets,
+        .sets = documents.labels,
         .begin = documents.begin,
-        .rows = documents.rows,
+        .end = documents.end,
+        .rows = documents.columns,
+        .counts = documents.counts,
         .precision = settings->optimize == NB_OPTIMIZE_PRECISION ? settings->precision : 0,
         .is_by_the_book = settings->decision == NB_DECISION_BAYES,
         .stop = is_stopped,
@@ -265,7 +267,7 @@ static int find_several(struct run *r, struct nb_error *error)
     if (rc == 0 && documents.count > 0)
         rc = nb_multilabel_fit_new(r->published->multilabel, r->live->counts, &corpus,
                                    &r->refined->several);
-    nb_several_documents_deinit(&documents);
+    nb_corpus_part_deinit(&documents);
     return rc == NB_CONFLICT    ? 0 /* the documents have no label, or these changed meanwhile */
            : rc == NB_STOPPING  ? nb_error_set(error, rc, "the fit was broken off")
            : rc == NB_NO_MEMORY ? nb_error_no_memory(error)

@@ -54,6 +54,7 @@ struct fitting {
     uint32_t *cell_label;             /* ... and the label */
     size_t cell_count, cell_room, cell_label_room;
     struct nb_multilabel_scores scores;
+    struct nb_row_count *rows; /* of one document, by the book */
     struct place {
         float score;
         uint32_t has;
@@ -63,12 +64,6 @@ struct fitting {
 static bool is_stopped(const struct fitting *f)
 {
     return f->corpus->stop != NULL && f->corpus->stop(f->corpus->user);
-}
-
-static const struct nb_row_count *rows_of(const struct fitting *f, size_t document, size_t *size)
-{
-    *size = f->corpus->begin[document + 1] - f->corpus->begin[document];
-    return f->corpus->rows + f->corpus->begin[document];
 }
 
 /* ---- labels and columns ---------------------------------------------------------------------- */
@@ -156,21 +151,24 @@ static int take_rows(struct fitting *f)
 /* Makes x of each document. */
 static int make_x(struct fitting *f)
 {
-    size_t count = f->corpus->count, all = f->corpus->begin[count], at = 0;
+    const struct nb_multilabel_corpus *c = f->corpus;
+    size_t count = c->count, all = 0, at = 0;
+    for (size_t d = 0; d < count; d++)
+        all += c->end[d] - c->begin[d];
     f->x_begin = calloc(count + 1, sizeof *f->x_begin);
     f->x = malloc((all + 1) * sizeof *f->x);
     if (f->x_begin == NULL || f->x == NULL)
         return NB_NO_MEMORY;
     for (size_t d = 0; d < count; d++) {
-        size_t size, begin = at;
-        const struct nb_row_count *rows = rows_of(f, d, &size);
+        size_t begin = at;
         double sum = 0;
-        for (size_t i = 0; i < size; i++) {
-            if (rows[i].row >= f->fit->rows || f->column_of[rows[i].row] == UINT32_MAX)
+        for (size_t i = c->begin[d]; i < c->end[d]; i++) {
+            uint32_t row = c->rows[i];
+            if (row >= f->fit->rows || f->column_of[row] == UINT32_MAX)
                 continue;
-            double x = nb_multilabel_tf(rows[i].count) * (double)f->fit->idf[rows[i].row];
+            double x = nb_multilabel_tf(c->counts[i]) * (double)f->fit->idf[row];
             sum += x * x;
-            f->x[at++] = (struct nb_multilabel_cell){f->column_of[rows[i].row], (float)x};
+            f->x[at++] = (struct nb_multilabel_cell){f->column_of[row], (float)x};
         }
         for (size_t i = begin; i < at && sum > 0; i++)
             f->x[i].weight = (float)((double)f->x[i].weight / sqrt(sum));
@@ -330,9 +328,34 @@ static int fit_probabilities(struct fitting *f)
     return 0;
 }
 
+/* Lists the features of a document in f->rows, which has room for those of any. Returns their
+ * number.
+ */
+static size_t list_rows(struct fitting *f, size_t document)
+{
+    const struct nb_multilabel_corpus *c = f->corpus;
+    size_t begin = c->begin[document], size = c->end[document] - begin;
+    for (size_t i = 0; i < size; i++)
+        f->rows[i] = (struct nb_row_count){c->rows[begin + i], c->counts[begin + i]};
+    return size;
+}
+
+static int make_rows(struct fitting *f)
+{
+    size_t most = 0;
+    for (size_t d = 0; d < f->corpus->count; d++) {
+        size_t size = f->corpus->end[d] - f->corpus->begin[d];
+        most = size > most ? size : most;
+    }
+    f->rows = malloc((most + 1) * sizeof *f->rows);
+    return f->rows != NULL ? 0 : NB_NO_MEMORY;
+}
+
 /* By the book: the leave-one-out scores are those of the counts, read a few documents at a time. */
 static int score_by_the_book(struct fitting *f)
 {
+    if (make_rows(f) != 0)
+        return NB_NO_MEMORY;
     for (size_t d = 0; d < f->corpus->count;) {
         struct nb_multilabel_labels labels;
         if (is_stopped(f))
@@ -344,8 +367,8 @@ static int score_by_the_book(struct fitting *f)
         if (rc == 0)
             rc = nb_multilabel_scores_room(&f->scores, f->labels);
         for (unsigned i = 0; rc == 0 && i < SLICE_DOCUMENTS && d < f->corpus->count; i++, d++) {
-            struct nb_multilabel_document document = {.without = f->corpus->sets[d]};
-            document.rows = rows_of(f, d, &document.size);
+            struct nb_multilabel_document document = {
+                .rows = f->rows, .size = list_rows(f, d), .without = f->corpus->sets[d]};
             nb_multilabel_book(f->m, f->model, &document, &f->scores);
             for (uint32_t l = 0; l < f->labels; l++)
                 f->left_out[d * f->labels + l] =
@@ -515,6 +538,7 @@ static void fitting_deinit(struct fitting *f)
     free(f->cells);
     free(f->cell_label);
     free(f->places);
+    free(f->rows);
     nb_multilabel_scores_deinit(&f->scores);
 }
 

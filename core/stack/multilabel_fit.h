@@ -19,8 +19,8 @@ struct nb_multilabel_corpus {
     const uint64_t
         *numbers;         /* a number of each, for nb_multilabel_suspect; NULL: none are listed */
     const uint32_t *sets; /* the model's label number of each */
-    const size_t *begin;  /* count + 1, into `rows` */
-    const struct nb_row_count *rows;
+    const size_t *begin, *end; /* of the features of each, in both lists below */
+    const uint32_t *rows, *counts;
     double precision; /* least precision of each label; 0: thresholds are chosen for F1 */
     bool is_by_the_book;
     bool (*stop)(void *user); /* true: the fit ends; NULL: never */

@@ -105,8 +105,8 @@ static void free_world(struct world *w)
 struct own_corpus {
     struct nb_multilabel_corpus corpus;
     uint32_t sets[DOCUMENTS];
-    size_t begin[DOCUMENTS + 1];
-    struct nb_row_count rows[DOCUMENTS * WORDS_MOST];
+    size_t begin[DOCUMENTS], end[DOCUMENTS];
+    uint32_t rows[DOCUMENTS * WORDS_MOST], counts[DOCUMENTS * WORDS_MOST];
 };
 
 static void list(const struct world *w, struct own_corpus *own)
@@ -116,13 +116,18 @@ static void list(const struct world *w, struct own_corpus *own)
                                                 .count = w->count,
                                                 .sets = own->sets,
                                                 .begin = own->begin,
-                                                .rows = own->rows};
+                                                .end = own->end,
+                                                .rows = own->rows,
+                                                .counts = own->counts};
     for (size_t i = 0; i < w->count; i++) {
-        own->sets[i] = w->documents[i].set;
+        const struct document *d = &w->documents[i];
+        own->sets[i] = d->set;
         own->begin[i] = at;
-        memcpy(own->rows + at, w->documents[i].rows, w->documents[i].size * sizeof *own->rows);
-        at += w->documents[i].size;
-        own->begin[i + 1] = at;
+        for (size_t k = 0; k < d->size; k++, at++) {
+            own->rows[at] = d->rows[k].row;
+            own->counts[at] = d->rows[k].count;
+        }
+        own->end[i] = at;
     }
 }
 
