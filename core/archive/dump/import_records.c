@@ -142,6 +142,17 @@ static struct nb_own_key own_key(struct nb_import *import, const struct nb_dump_
     return own;
 }
 
+/* Refuses a dump that the tokenizer of a later bayesd counted, with NB_UNUSABLE: the dump can't be
+   used, which says nothing about the store. */
+static int check_counted_here(const struct nb_settings *settings, struct nb_error *error)
+{
+    if (nb_settings_check_tokenizer(settings, error) == 0)
+        return 0;
+    if (error != NULL)
+        error->code = NB_UNUSABLE;
+    return NB_UNUSABLE;
+}
+
 int nb_import_header(struct nb_import *import, const struct nb_dump_header *header,
                      struct nb_error *error)
 {
@@ -152,7 +163,7 @@ int nb_import_header(struct nb_import *import, const struct nb_dump_header *head
         return nb_error_set(error, NB_INVALID, "the dump has two headers");
     int rc = nb_settings_check(&header->settings, error);
     if (rc == 0)
-        rc = nb_settings_check_tokenizer(&header->settings, error);
+        rc = check_counted_here(&header->settings, error);
     if (rc != 0)
         return rc;
     struct nb_own_key own = own_key(import, header);
