@@ -50,6 +50,7 @@
     SCRIPT(quality)                                                                                \
     SCRIPT(quality_challenger)                                                                     \
     SCRIPT(quality_charts)                                                                         \
+    SCRIPT(quality_labels)                                                                         \
     SCRIPT(quality_threshold)                                                                      \
     SCRIPT(router)                                                                                 \
     SCRIPT(sender)                                                                                 \

@@ -4,6 +4,7 @@
 
 import {CsvReader, separatorOf, withoutSeparatorLine} from "./csv.js";
 import {looksLikeMail} from "./mail.js";
+import {splitLabels} from "./near_label.js";
 
 const PIECE = 1 << 20; // bytes that are read at a time
 const BEGIN = 4096; // bytes that tell how lines end
@@ -190,15 +191,21 @@ export async function firstRows(file, most) {
   return new CsvReader(separatorOf(text)).push(withoutSeparatorLine(text)).slice(0, most);
 }
 
+// A document with its own label or labels, or with those of the text `label`; {document} or {error}.
+function labelled(document, label, isSeveral) {
+  if (isSeveral && (document.labels || document.label !== undefined)) return {document};
+  const own = isSeveral ? {labels: splitLabels(label)} : {label: document.label ?? label};
+  return own.label || own.labels?.length > 0 ? {document: {...document, ...own}} : {error: "it has no label"};
+}
+
 // The documents of a file {file, path, kind}; labels are put to those that bring none.
-export async function* documentsOf(entry, {label, columns}) {
+export async function* documentsOf(entry, {label, columns, isSeveral}) {
   const readers = {single, mbox, lines, table: (file) => rows(file, columns)};
   let place = 0;
   for await (const one of readers[entry.kind](entry.file)) {
     place++;
-    const own = one.document?.label ?? (label === null ? labelOfFolder(entry) : label);
-    const error = one.error ?? (own ? undefined : "it has no label");
-    yield {bytes: one.bytes, path: entry.path, place, error, document: error ? undefined : {...one.document, label: own}};
+    const told = one.error ? {error: one.error} : labelled(one.document, label ?? labelOfFolder(entry), isSeveral);
+    yield {bytes: one.bytes, path: entry.path, place, ...told};
   }
 }
 

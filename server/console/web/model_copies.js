@@ -8,22 +8,24 @@ import {agreeModel} from "./models.js";
 import {address} from "./router.js";
 
 const PRESETS = [["text", "for plain texts"], ["mail", "for mails, with all their fields"], ["book", "the textbook to the letter"]];
+const LABEL_SETS = [["one", "one"], ["several", "any number"]];
 
 // A form that makes a model; then its page is shown.
 export function maker() {
   const name = h("input", {required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._@+\\-]{0,127}", autocomplete: "off", spellcheck: "false"});
   const preset = h("select", {value: "text"}, PRESETS.map(([value, text]) => h("option", {value}, `${value}: ${text}`)));
+  const labelSet = h("select", {value: "one"}, LABEL_SETS.map(([value, text]) => h("option", {value}, text)));
   const told = h("div");
   return h("form", {class: "panel", onsubmit: async (event) => {
     event.preventDefault();
     try {
       const agreed = await agreeModel(told, name.value);
-      if (agreed === name.value) await send("PUT", of(agreed), {body: JSON.stringify({preset: preset.value}), type: "application/json"});
+      if (agreed === name.value) await send("PUT", of(agreed), {body: JSON.stringify({preset: preset.value, label_set: labelSet.value}), type: "application/json"});
       if (agreed !== null) location.hash = address("train", agreed);
     } catch (error) {
       put(told, failure(error));
     }
-  }}, h("h2", null, "A new model"), h("div", {class: "row"}, field("Name", name), field("Preset", preset)), told, h("button", {type: "submit"}, "Create model"));
+  }}, h("h2", null, "A new model"), h("div", {class: "row"}, field("Name", name), field("Preset", preset), field("Labels of a document", labelSet)), told, h("button", {type: "submit"}, "Create model"));
 }
 
 function copier(info) {

@@ -6,7 +6,7 @@ import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say, table} from "./dom.js";
 import {count, evidence, plural} from "./format.js";
 import {kindOf} from "./evidence.js";
-import {labelsOf} from "./models.js";
+import {hasSeveral, labelsOf} from "./models.js";
 
 const WORDS = 40, COLUMNS = 6, ROWS = 100;
 
@@ -64,10 +64,14 @@ export function show(place, info) {
     put(below, form);
     into.focus();
   };
-  const remove = (label, documents) => question(`Forget all ${count(documents)} documents of ${label}? The model will be as if it had never learned them.`,
-    `Forget ${label}`, () => attempt(() => json("DELETE", of(info.name, ["labels", label])), `The documents of ${label} are forgotten.`));
+  const isSeveral = hasSeveral(info);
+  const remove = (label, documents) => {
+    const [ask, done] = isSeveral ? [`Take the label ${label} from its ${plural(documents, "document")}? They stay, with their other labels.`, `No document is ${label} any more.`]
+      : [`Forget all ${count(documents)} documents of ${label}? The model will be as if it had never learned them.`, `The documents of ${label} are forgotten.`];
+    question(ask, `Forget ${label}`, () => attempt(() => json("DELETE", of(info.name, ["labels", label])), done));
+  };
   const buttons = (label, documents) => h("span", {class: "row"},
-    h("button", {type: "button", class: "quiet", "aria-label": `Words of ${label}`, onclick: () => words(below, info, label).catch((error) => put(told, failure(error)))}, "Words"),
+    isSeveral ? null : h("button", {type: "button", class: "quiet", "aria-label": `Words of ${label}`, onclick: () => words(below, info, label).catch((error) => put(told, failure(error)))}, "Words"),
     !may("admin") ? null : [h("button", {type: "button", class: "quiet", "aria-label": `Rename ${label}`, onclick: () => rename(label)}, "Rename"),
     labelsOf(info).length > 1 ? h("button", {type: "button", class: "quiet", "aria-label": `Merge ${label}`, onclick: () => merge(label)}, "Merge") : null,
     h("button", {type: "button", class: "quiet danger", "aria-label": `Forget ${label}`, onclick: () => remove(label, documents)}, "Forget")]);

@@ -5,13 +5,14 @@ import {get, json, model as of} from "./api.js";
 import {failure, h, put, say, table} from "./dom.js";
 import {count, percent, plural} from "./format.js";
 import {question} from "./model_labels.js";
+import {labelsText} from "./near_label.js";
 
 const PAGE = 1000, ROWS = 50;
 
 // {quarantine, next}: the first changes that wait, for whoever may settle them.
 export const firstOf = (name, limit) => get(of(name, ["quarantine"], {limit}));
 
-const wanted = (row) => (row.untrain ? "to be forgotten" : row.label ?? "without a label");
+const wanted = (row) => (row.untrain ? "to be forgotten" : row.labels ? labelsText(row.labels) : row.label ?? "without a label");
 const says = (row) => (row.verdict === undefined ? "-" : row.probability === undefined ? row.verdict : `${row.verdict} (${wanted(row)}: ${percent(row.probability)})`);
 
 // Of each source: {source, changes, agreed: with what the model says, until: when the last of them came}.

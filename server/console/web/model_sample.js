@@ -4,7 +4,7 @@
 import {get, model as of} from "./api.js";
 import {failure, field, h, put, table} from "./dom.js";
 import {count, number} from "./format.js";
-import {labelsOf} from "./models.js";
+import {forOneLabel, hasSeveral, labelsOf} from "./models.js";
 
 const WORDS = 30;
 
@@ -29,6 +29,7 @@ function estimates(found) {
 }
 
 export async function show(place, info) {
+  if (hasSeveral(info)) return void put(place, forOneLabel());
   const labels = labelsOf(info).filter(([, one]) => one.documents > 0).map(([label]) => label);
   if (labels.length === 0) return void put(place, h("p", {class: "notice"}, "The model has learned nothing yet."));
   const label = h("select", {value: labels[0]}, labels.map((one) => h("option", {value: one}, one)));

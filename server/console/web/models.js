@@ -31,6 +31,12 @@ export function labelsOf(model) {
   return Object.entries(model.labels ?? {}).filter(([, {documents}]) => documents > 0).sort((a, b) => b[1].documents - a[1].documents || (a[0] < b[0] ? -1 : 1));
 }
 
+// Whether the documents of a model have several labels each.
+export const hasSeveral = (model) => model?.settings?.label_set === "several";
+
+// Stands in place of a view that means nothing for such a model.
+export const forOneLabel = () => h("p", {class: "notice"}, "This is for models whose documents have one label each; those of this model have several.");
+
 // The colour of a label's badge: a class that depends on its place among the names alone, so that it stays when counts change.
 const TONES = 6;
 export const toneOf = (labels, label) => `tone${Math.max(0, [...labels].sort().indexOf(label)) % TONES}`;

@@ -8,6 +8,10 @@ import {count} from "./format.js";
 // A label as the daemon keeps it: composed, without blanks around it. What is no text is left to the daemon.
 export const labelOf = (label) => (typeof label === "string" ? label.normalize("NFC").trim() : label);
 
+// The labels of a text, separated by ";", each once; and such a text for people.
+export const splitLabels = (text) => [...new Set(text.split(";").map(labelOf).filter(Boolean))];
+export const labelsText = (labels) => labels.join("; ") || "none of the labels";
+
 // A label without its case and its invisible characters (Unicode: NFKC, default ignorable code points).
 // Upper case comes first as it has the full mappings: STRASSE is the upper case of both straße and strasse.
 function seen(label) {
@@ -63,6 +67,17 @@ export class KnownLabels {
       if (same === undefined) this.old.set(seen(label), label);
     }
     return this.agreed.get(label);
+  }
+
+  // The same for a document with several labels.
+  async agreeAll(given, ask) {
+    const agreed = [];
+    for (const label of given) {
+      const one = await this.agree(label, ask);
+      if (one === null) return null;
+      agreed.push(one);
+    }
+    return [...new Set(agreed)];
   }
 }
 

@@ -5,7 +5,7 @@
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {moment, percent, plural} from "./format.js";
-import {choose, judgesWithout, labelList, labelsOf} from "./models.js";
+import {choose, forOneLabel, hasSeveral, judgesWithout, labelList, labelsOf} from "./models.js";
 import {gain} from "./next_gain.js";
 import {address} from "./router.js";
 
@@ -162,6 +162,7 @@ export async function show(place, rest) {
   const {name, picker, none} = await choose("next", rest);
   if (name === null) return void put(place, none);
   const info = await get(of(name));
+  if (hasSeveral(info)) return void put(place, picker, forOneLabel());
   if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must learn some documents of each label first."));
   const below = h("div");
   put(place, picker, below);

@@ -10,7 +10,7 @@ import {dropPlace} from "./drop.js";
 import {chosen, documentsOf, dropped, firstRows, kindOf, labelOfFolder} from "./files.js";
 import {bytes, count, duration, number, plural} from "./format.js";
 import {question} from "./model_labels.js";
-import {agreeModel, choose, labelList} from "./models.js";
+import {agreeModel, choose, hasSeveral, labelList} from "./models.js";
 import {askLabel, KnownLabels} from "./near_label.js";
 import {address} from "./router.js";
 import {Sender} from "./sender.js";
@@ -22,7 +22,7 @@ const KINDS = {mbox: "mbox", lines: "NDJSON file", table: "table", single: "docu
 
 class Training {
   constructor(place, name, info) {
-    Object.assign(this, {name, info});
+    Object.assign(this, {name, info, isSeveral: hasSeveral(info)});
     this.known = new KnownLabels(info?.labels); // and those of all that was learned in this view
     this.plan = h("div");
     this.progress = h("div");
@@ -65,21 +65,21 @@ class Training {
     const seen = first ? await firstRows(first.file, ROWS_SEEN) : [];
     const start = h("button", {type: "button", class: "main", onclick: () => this.start()}, "Learn them");
     const known = Object.keys(this.info?.labels ?? {});
-    this.label = h("input", {list: "known-labels", maxlength: 64, id: "train-label", autocomplete: "off", oninput: () => check()});
+    this.label = h("input", {list: this.isSeveral ? null : "known-labels", maxlength: this.isSeveral ? null : 64, id: "train-label", autocomplete: "off", oninput: () => check()});
     this.byFolder = h("input", {type: "checkbox", id: "by-folder", checked: this.haveFolders(), onchange: () => check()});
     const check = () => {
       const needs = this.entries.some((entry) => entry.kind !== "lines" && !(entry.kind === "table" && this.columns?.hasLabel()));
       const isNamed = this.label.value.trim() !== "" || (this.byFolder.checked && this.haveFolders());
       start.disabled = needs && !isNamed;
     };
-    this.columns = seen.length > 0 ? columnChoice(seen, this.info?.settings?.fields ?? {}, check) : null;
+    this.columns = seen.length > 0 ? columnChoice(seen, this.info?.settings?.fields ?? {}, this.isSeveral, check) : null;
     check();
     const labels = [...new Set(this.entries.map(labelOfFolder))].filter(Boolean).slice(0, 8).join(", ");
     const title = h("h2", {tabindex: -1}, "What will be learned");
     put(this.plan, h("section", {class: "panel"}, title, h("p", null, this.summary()),
       this.columns?.node ?? null,
       this.haveFolders() ? h("p", null, this.byFolder, " ", h("label", {for: "by-folder"}, `The label is the name of the folder: ${labels}`)) : null,
-      labelField(this.label), labelList("known-labels", known), start));
+      labelField(this.label, this.isSeveral), labelList("known-labels", known), start));
     title.focus();
   }
 
@@ -101,12 +101,20 @@ class Training {
     const columns = this.columns?.read();
     const ask = (...labels) => this.askLabel(...labels);
     for (const entry of this.entries) {
-      for await (const one of documentsOf(entry, {label, columns})) {
-        const agreed = one.document ? await this.known.agree(one.document.label, ask) : null;
-        if (one.document && agreed === null) return void this.stop();
-        yield one.document ? {...one, document: {...one.document, label: agreed}} : one;
+      for await (const one of documentsOf(entry, {label, columns, isSeveral: this.isSeveral})) {
+        const document = one.document ? await this.agreed(one.document, ask) : undefined;
+        if (document === null) return void this.stop();
+        yield {...one, document};
       }
     }
+  }
+
+  // The document with labels that were agreed on; null: with none of them. What is no list of labels is left to the daemon.
+  async agreed(document, ask) {
+    if (this.isSeveral && !Array.isArray(document.labels)) return document;
+    const key = this.isSeveral ? "labels" : "label";
+    const agreed = await (this.isSeveral ? this.known.agreeAll(document.labels, ask) : this.known.agree(document.label, ask));
+    return agreed === null ? null : {...document, [key]: agreed};
   }
 
   // Documents of the label wait for the answer, and those behind them.

@@ -9,19 +9,19 @@ import {bytes as size, count} from "./format.js";
 import {fieldInputs} from "./field_values.js";
 import {base64, encodingOfText, whyNoText} from "./files.js";
 import {looksLikeMail, readMail} from "./mail.js";
-import {choose, labelList, labelsOf} from "./models.js";
-import {askLabel, KnownLabels} from "./near_label.js";
-import {change, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
+import {choose, hasSeveral, labelList, labelsOf} from "./models.js";
+import {askLabel, KnownLabels, labelsText, splitLabels} from "./near_label.js";
+import {change, explainedChoice, headline, kinds, strongest, summary, textWithEvidence} from "./verdict.js";
 
 const EXPLAIN = 10000;
 const LABELS_MOST = 12; // with more, the others are typed
 const SHOWN_MOST = 256 << 10; // characters in the field: a browser takes seconds to lay out more
 
-// A document with values of fields is JSON: a label and an id are members of it, too.
-function withValues({body, type, sections}, values) {
+// A document with values of fields, or with several labels, is JSON: its labels and its id are members of it, too.
+function asJson({body, type, sections}, values) {
   const isMail = type === "message/rfc822";
   const text = typeof body === "string" ? body : new TextDecoder("utf-8").decode(body);
-  const content = isMail ? {mail_base64: base64(body)} : text === "" ? {} : {text};
+  const content = isMail ? {mail_base64: base64(body)} : text === "" && values ? {} : {text};
   return {json: {...content, values}, type: "application/json", sections};
 }
 
@@ -48,7 +48,8 @@ const SAID = {learned: "Learned", unchanged: "Known with this label already", re
 function receiptText(receipt, before, after) {
   const known = Object.entries(receipt.labels ?? {}).map(([label, {documents}]) => `${label} ${count(documents)}`).join(", ");
   const verdicts = before ? ` Before: ${headline(before)}. Now: ${headline(after)}.` : ` Now: ${headline(after)}.`;
-  return `${SAID[receipt.status] ?? receipt.status}: ${receipt.label ?? ""}. Documents: ${known}.${verdicts}`;
+  const learned = receipt.document_labels ? labelsText(receipt.document_labels) : receipt.label ?? "";
+  return `${SAID[receipt.status] ?? receipt.status}: ${learned}.${known ? ` Documents: ${known}.` : ""}${verdicts}`;
 }
 
 // ---- the view -----------------------------------------------------------------------------------
@@ -57,6 +58,7 @@ class Trial {
   constructor(place, name, info) {
     this.name = name;
     this.info = info;
+    this.isSeveral = hasSeveral(info);
     this.fields = Object.keys(info?.settings?.fields ?? {});
     this.given = this.long = null;
     this.result = h("div", {class: "result"});
@@ -118,7 +120,8 @@ class Trial {
   async run(given) {
     try {
       const values = this.values.read();
-      this.given = values ? withValues(documentOf(given), values) : documentOf(given);
+      const document = documentOf(given);
+      this.given = values || this.isSeveral ? asJson(document, values ?? undefined) : document;
       if (labelsOf(this.info).length === 0 && !this.info.settings.parent) this.showFirst();
       else this.show(await this.classify());
     } catch (error) {
@@ -131,11 +134,11 @@ class Trial {
     put(this.result, h("p", {class: "notice"}, may("train") ? "The model has learned nothing yet. Teach it this document:" : "The model has learned nothing yet."), this.teaching(null));
   }
 
-  classify() {
-    return this.send("classify", {}, {explain: EXPLAIN, word_counts: 1});
+  classify(explained) {
+    return this.send("classify", {}, {explain: EXPLAIN, word_counts: 1, explain_label: explained});
   }
 
-  // `members`: label and id, of the document or of the query.
+  // `members`: label or labels, and id, of the document or of the query.
   send(what, members, query) {
     const {json} = this.given;
     return ask(of(this.name, [what], json ? query : {...members, ...query}), json ? {...this.given, body: JSON.stringify({...json, ...members})} : this.given);
@@ -144,16 +147,23 @@ class Trial {
   // `note` is said above it, with what follows it (`more`).
   show(verdict, note, more) {
     const title = h("h2", {tabindex: -1}, "Verdict");
+    const reasons = h("div"), words = h("div", {class: "panel"});
+    const explain = (by) => {
+      put(reasons, kinds(by, this.fields), change(by));
+      put(words, textWithEvidence(by, this.given.sections), strongest(by, this.fields));
+    };
+    const choice = verdict.explained === undefined ? null : explainedChoice(verdict, (label) => this.classify(label).then(explain, (error) => put(reasons, failure(error))));
     put(this.result, title, note ? h("p", {class: "notice good"}, note, " ", more ?? null) : null, h("div", {class: "columns"},
       h("section", {class: "panel"}, summary(verdict), this.teaching(verdict)),
-      h("section", {class: "panel"}, kinds(verdict, this.fields), change(verdict))),
-    h("div", {class: "panel"}, textWithEvidence(verdict, this.given.sections), strongest(verdict, this.fields)));
+      h("section", {class: "panel"}, choice, reasons)), words);
+    explain(verdict);
     say(note ?? `Verdict: ${headline(verdict)}`);
     title.focus({preventScroll: Boolean(note)});
   }
 
   teaching(verdict) {
     if (!may("train")) return null;
+    if (this.isSeveral) return this.teachingSeveral(verdict);
     const labels = labelsOf(this.info).map(([label]) => label);
     const chance = (label) => verdict?.probabilities?.[label] ?? 0;
     if (labels.length > LABELS_MOST) labels.sort((a, b) => chance(b) - chance(a)); // few keep their places
@@ -164,17 +174,31 @@ class Trial {
       event.preventDefault();
       const known = new KnownLabels(this.info?.labels);
       const label = await known.agree(other.value, (...labels) => askLabel(asked, ...labels).answer);
-      if (label) this.teach(label, verdict);
+      if (label) this.teach({label}, verdict);
     };
     return h("section", {class: "teach"}, h("h3", null, "Right label"),
-      h("div", {class: "row"}, shown.map((label) => h("button", {type: "button", onclick: () => this.teach(label, verdict)}, label))),
+      h("div", {class: "row"}, shown.map((label) => h("button", {type: "button", onclick: () => this.teach({label}, verdict)}, label))),
       labelList("other-labels", labels.slice(LABELS_MOST)),
       h("form", {class: "row", onsubmit: teachOther}, field("Another label", other), h("button", {type: "submit"}, "Teach")), asked);
   }
 
-  async teach(label, before) {
+  // The field begins with what the model says, to be put right.
+  teachingSeveral(verdict) {
+    const input = h("input", {name: "labels", class: "wide", autocomplete: "off", value: (verdict?.labels ?? []).join("; ")});
+    const asked = h("div");
+    const teach = async (event) => {
+      event.preventDefault();
+      const labels = await new KnownLabels(this.info.labels).agreeAll(splitLabels(input.value), (...labels) => askLabel(asked, ...labels).answer);
+      if (labels) this.teach({labels}, verdict);
+    };
+    return h("form", {class: "teach", onsubmit: teach}, h("h3", null, "Right labels"),
+      field("Labels", input, "Separated by \";\"; empty if it has none of them."), h("button", {type: "submit"}, "Teach"), asked);
+  }
+
+  // `labels`: {label} or {labels}.
+  async teach(labels, before) {
     try {
-      const receipt = await this.send("train", {label}, {});
+      const receipt = await this.send("train", labels, {});
       this.info = await get(of(this.name));
       const after = await this.classify();
       this.show(after, receiptText(receipt, before, after), ["learned", "relabelled"].includes(receipt.status)
@@ -186,11 +210,12 @@ class Trial {
 
   async takeBack(receipt) {
     try {
-      const label = receipt.previous_label;
-      if (label) await this.send("train", {label, id: receipt.id}, {});
+      const {previous_label: label, previous_labels: labels} = receipt;
+      const before = labels ? labelsText(labels) : label;
+      if (before) await this.send("train", {label, labels, id: receipt.id}, {});
       else await ask(of(this.name, ["untrain"]), {body: JSON.stringify({id: receipt.id}), type: "application/json"});
       this.info = await get(of(this.name));
-      this.show(await this.classify(), label ? `Taken back: it is ${label} again.` : "Taken back.");
+      this.show(await this.classify(), before ? `Taken back: it is ${before} again.` : "Taken back.");
     } catch (error) {
       this.result.prepend(failure(error));
     }
