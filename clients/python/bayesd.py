@@ -9,7 +9,8 @@
         print(verdict["label"], verdict["probability"], verdict["explanation"])
 
 A document is a string (a text), bytes (a raw mail), or the document object of the HTTP API as a dict:
-{"text": ...}, {"mail_base64": ...}, {"values": {...}}, with "label", "id" and "source" if wanted.
+{"text": ...}, {"mail_base64": ...}, {"values": {...}}, with "label", "id" and "source" if wanted. Documents of a
+model with label_set several have "labels", a list, in place of "label".
 Replies are the objects of the HTTP API (GET /openapi.json describes them), as dicts.
 
 What the daemon refuses is raised as Problem, which has its status, title and detail. What keeps a
@@ -106,7 +107,7 @@ def _query(query: _Query) -> str:
     return "?" + urllib.parse.urlencode(given) if given else ""
 
 
-def _document(document: Document, **members: Optional[str]) -> Json:
+def _document(document: Document, **members: Union[None, str, Sequence[str]]) -> Json:
     """The document object of the API, with the members that are not None."""
     if isinstance(document, str):
         made: Json = {"text": document}
@@ -282,10 +283,14 @@ class Bayesd:
     def _verb(self, model: str, verb: str, query: Optional[_Query] = None) -> str:
         return f"/v1/models/{_quoted(model)}/{verb}" + _query(query or {})
 
-    def train(self, model: str, document: Document, label: Optional[str] = None, *, id: Optional[str] = None,
-              source: Optional[str] = None) -> Json:
-        """Learns a document that has this label. The receipt comes when it is on disk and in force."""
-        return self._call("POST", self._verb(model, "train"), _document(document, label=label, id=id, source=source))
+    def train(self, model: str, document: Document, label: Optional[str] = None, *,
+              labels: Optional[Sequence[str]] = None, id: Optional[str] = None, source: Optional[str] = None) -> Json:
+        """Learns a document that has this label, or these labels (label_set several; none of them: []).
+
+        The receipt comes when it is on disk and in force.
+        """
+        asked = _document(document, label=label, labels=labels, id=id, source=source)
+        return self._call("POST", self._verb(model, "train"), asked)
 
     def train_batch(self, model: str, documents: Iterable[Document], *, source: Optional[str] = None) -> Json:
         """Learns up to 10,000 documents with their own labels; {"results": [...], "learned": n, "failed": n, ...}."""
@@ -313,8 +318,9 @@ class Bayesd:
                  **query: Union[None, str, int, float, bool, Sequence[float]]) -> Json:
         """The verdict: label, probability, probabilities, log_scores; `explain` tokens that weigh most.
 
+        With label_set several: labels (those that the document is given) and probabilities.
         `query` has the other parameters of the API: threshold, target_fpr, cost_fp, cost_fn, positive, level, scores,
-        top (how many labels are told).
+        top (how many labels are told), explain_label (of several).
         """
         return self._call("POST", self._verb(model, "classify", {"explain": explain, **query}), _document(document))
 
@@ -349,6 +355,13 @@ class Bayesd:
         """Gives a document that is learned, stored or remembered a label by its id alone; None takes it away."""
         path = self._verb(model, "documents/" + _quoted(id) + "/label", {"source": source})
         return self._call("POST", path, {"label": label})
+
+    def labels(self, model: str, id: str, labels: Optional[Sequence[str]] = None, *,
+               add: Optional[Sequence[str]] = None, remove: Optional[Sequence[str]] = None,
+               source: Optional[str] = None) -> Json:
+        """Gives a document of a model with label_set several these labels, or adds and removes some, by its id alone."""
+        path = self._verb(model, "documents/" + _quoted(id), {"source": source})
+        return self._call("PATCH", path, _document({}, labels=labels, add=add, remove=remove))
 
     def history(self, model: str, **query: Union[None, str, int, float]) -> Iterator[Json]:
         """The verdicts that the model keeps, newest first, read page by page.

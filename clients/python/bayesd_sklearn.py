@@ -11,6 +11,10 @@ X is a sequence (list, 1-D array) of documents as bayesd.py has them: texts, raw
 objects such as {"values": {"country": "DE"}}. Each row is an example of its own: equal rows count as often
 as they are there; sample_weight says so with whole numbers. Matrices (of a vectorizer) are refused. y has one
 class for each document, of any kind; in the daemon a class is the label str(class).
+
+With settings={"label_set": "several"} a document has any number of classes: y has a list of them for each, as
+MultiLabelBinarizer takes it, predict gives such lists, and predict_proba the probability of each class by itself. The
+splits of scikit-learn that look at y refuse lists: cross-validate with cv=KFold(5).
 """
 import numbers
 import uuid
@@ -96,7 +100,7 @@ def _check_classes(y: Any, name: str = "y") -> None:
     for n, value in enumerate(y):
         if isinstance(value, (list, tuple, set, frozenset, Mapping)) or getattr(value, "ndim", 0) > 0:
             raise ValueError(f"{name}[{n}] is a {type(value).__name__}: {name} has two dimensions, and one class for "
-                             "each document is needed (several labels of one document are not learned)")
+                             "each document is needed (several of them need settings={{'label_set': 'several'}})")
         if _is_missing(value):
             raise ValueError(f"{name}[{n}] is {value}: every document needs a class; leave out those without one")
         is_string = isinstance(value, str)
@@ -104,6 +108,18 @@ def _check_classes(y: Any, name: str = "y") -> None:
             raise ValueError(f"{name} mixes strings and other classes ({name}[{n}] is {value!r}): make all of them "
                              "strings")
         strings = is_string
+
+
+def _check_class_lists(y: Any) -> None:
+    kind = _kind(y)
+    if kind:
+        raise ValueError(f"y is {kind}: a list with a list of classes for each document is needed")
+    for n, classes in enumerate(y):
+        if not isinstance(classes, (set, frozenset)) and _kind(classes):
+            raise ValueError(f"y[{n}] is {_kind(classes)}: with several labels every document needs a list of classes; [] "
+                             "says that it has none")
+        _check_classes(list(classes), f"y[{n}]")
+    _check_classes([c for classes in y for c in classes], "y")
 
 
 def _times(sample_weight: Any, count: int) -> List[int]:
@@ -170,11 +186,16 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.classes_ = numpy.array(sorted(daemon.model(self.model_)["labels"]))
             return self._learn(daemon, X, y, classes, times)
 
-    @staticmethod
-    def _check(X: Any, y: Any, sample_weight: Any) -> List[int]:
+    def _is_several(self) -> bool:
+        return (self.settings or {}).get("label_set") == "several"
+
+    def _check(self, X: Any, y: Any, sample_weight: Any) -> List[int]:
         """Before anything is changed in the daemon. Returns how often each document is learned."""
         _check_documents(X)
-        _check_classes(y)
+        if self._is_several():
+            _check_class_lists(y)
+        else:
+            _check_classes(y)
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} documents and y has {len(y)} classes")
         return _times(sample_weight, len(X))
@@ -194,13 +215,18 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, daemon: Bayesd, X: Sequence[Document], y: Sequence[Any],
                classes: Optional[Sequence[Any]], times: Sequence[int]) -> "BayesdClassifier":
-        known = [*self.classes_, *y, *([] if classes is None else classes)]
+        is_several = self._is_several()
+        came = [c for some in y for c in some] if is_several else y
+        known = [*self.classes_, *came, *([] if classes is None else classes)]
         self.classes_ = numpy.unique(numpy.asarray(known))
         if len({str(c) for c in self.classes_}) < len(self.classes_):
             raise ValueError("two classes have the same str(), which is their label in the daemon")
-        repeated = ((document, c) for document, c, often in zip(X, numpy.asarray(y), times) for _ in range(often))
-        rows = (_document(document, label=str(c), id=f"{self._ids}-{n}")
-                for n, (document, c) in enumerate(repeated, self._learned))
+        kind = self.classes_.dtype  # of a label that is a number: as it is written in classes_
+        learned: List[Json] = [{"labels": [str(c) for c in numpy.asarray(list(some), kind)]} for some in y] \
+            if is_several else [{"label": str(c)} for c in numpy.asarray(y)]
+        repeated = ((document, own) for document, own, often in zip(X, learned, times) for _ in range(often))
+        rows = (_document(document, **own, id=f"{self._ids}-{n}")
+                for n, (document, own) in enumerate(repeated, self._learned))
         self._learned += sum(times)
         for _ in _good(daemon.train_stream(self.model_, rows)):
             pass
@@ -209,9 +235,12 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # -- asking
 
     def predict(self, X: Sequence[Document]) -> Any:
-        """The class of each document."""
+        """The class of each document; of several labels a list of lists."""
         columns = self._columns()
         _check_documents(X)
+        if self._is_several():
+            given = [sorted(columns[label] for label in verdict["labels"]) for verdict in self._verdicts(X)]
+            return [self.classes_[some].tolist() for some in given]
         return self.classes_[[columns[verdict["label"]] for verdict in self._verdicts(X)]]
 
     def predict_proba(self, X: Sequence[Document]) -> Any:
@@ -228,6 +257,14 @@ class BayesdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Their natural logarithms; of an impossible class it is -inf."""
         with numpy.errstate(divide="ignore"):
             return numpy.log(self.predict_proba(X))
+
+    def score(self, X: Sequence[Document], y: Sequence[Any], sample_weight: Optional[Sequence[float]] = None) -> float:
+        """The share of the documents that are given their class; of several labels: exactly their classes."""
+        if not self._is_several():
+            return float(super().score(X, y, sample_weight))
+        _check_class_lists(y)
+        hits = [set(given) == set(some) for given, some in zip(self.predict(X), y)]
+        return float(numpy.average(hits, weights=sample_weight))
 
     def _columns(self) -> Dict[str, int]:
         check_is_fitted(self)

@@ -183,6 +183,30 @@ def test_history(api):
     holds("ham" not in there.merge_label("m", "ham", "spam")["labels"], "gone")
 
 
+def test_several_labels(api):
+    model = api.name()
+    with client(api) as daemon:
+        daemon.put_model(model, {"label_set": "several"})
+        equal(daemon.train(model, "power bill", labels=["power", "invoice"], id="a")["document_labels"],
+              ["invoice", "power"])
+        equal(daemon.train(model, "choir", labels=[], id="b")["document_labels"], [])
+        equal(daemon.train(model, MAIL, labels=["power"], id="m")["document_labels"], ["power"])
+        rows = [{"text": f"hotel bill {i}", "labels": ["travel", "invoice"]} for i in range(20)] + \
+            [{"text": f"power {i}", "labels": ["power"]} for i in range(20)] + \
+            [{"text": f"news of the choir {i}", "labels": []} for i in range(20)]
+        equal([r["status"] for r in daemon.train_stream(model, rows)], ["learned"] * 60)
+        verdict = daemon.classify(model, "the hotel bill", explain=2, explain_label="power")
+        equal((verdict["labels"], verdict["explained"]), (["invoice", "travel"], "power"))
+        equal(sorted(verdict["probabilities"]), ["invoice", "power", "travel"])
+        equal([v["labels"] for v in daemon.classify_batch(model, ["news of the choir", "power"])], [[], ["power"]])
+        equal(daemon.labels(model, "a", add=["travel"], remove=["power"])["document_labels"], ["invoice", "travel"])
+        equal(daemon.labels(model, "a", [], source="desk")["document_labels"], [])
+        equal((daemon.document(model, "a")["labels"], daemon.document(model, "a")["source"]), ([], "desk"))
+        raised(400, daemon.labels, model, "a")
+        raised(422, daemon.train, model, "tea", "power")
+        equal(sorted(daemon.evaluation(model)["labels"]), ["invoice", "power", "travel"])
+
+
 def test_undo_refit_and_figures(api):
     model = api.name()
     with client(api) as daemon:

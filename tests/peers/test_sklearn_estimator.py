@@ -11,10 +11,10 @@ from peers import HERE, equal, holds
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MultiLabelBinarizer
 
 sys.path.append(os.path.join(os.path.dirname(os.path.dirname(HERE)), "clients", "python"))
 
@@ -100,6 +100,37 @@ def test_weights_are_numbers_of_times(peers):
         refuses(ValueError, "sample_weight[1]", classifier(peers).fit, ["a", "b"], ["x", "y"], sample_weight=[1, weight])
     refuses(ValueError, "3 numbers", classifier(peers).fit, ["a", "b"], ["x", "y"], sample_weight=[1, 1, 1])
     refuses(ValueError, "dimensions", classifier(peers).fit, ["a", "b"], ["x", "y"], sample_weight=numpy.ones((2, 1)))
+
+
+def test_several_labels(peers):
+    several = {"settings": {"label_set": "several"}}
+    labels = [peers.random.sample(sorted(TOPICS), peers.random.randrange(3)) for _ in range(150)]
+    texts = [" ".join(peers.random.choice(TOPICS[v].split()[:5]) for v in some for _ in range(3)) + " word"
+             for some in labels]
+    ours = classifier(peers, **several).fit(texts, labels)
+    binarizer = MultiLabelBinarizer().fit(labels)
+    equal(list(ours.classes_), list(binarizer.classes_))
+    given, probabilities = ours.predict(texts), ours.predict_proba(texts)
+    equal(binarizer.transform(given).shape, probabilities.shape)
+    truth = binarizer.transform(labels)
+    holds((binarizer.transform(given) == truth).mean() > .95, "predictions")
+    holds(probabilities[truth == 1].mean() > .8 and probabilities[truth == 0].mean() < .2, "columns in order")
+    near = sum(set(some) == set(want) for some, want in zip(given, labels)) / len(labels)
+    close(ours.score(texts, labels), near)
+    holds(cross_val_score(ours, texts, labels, cv=KFold(3)).mean() > .8, "cross-validation")
+    parts = classifier(peers, **several)
+    for begin in range(0, len(texts), 50):
+        parts.partial_fit(texts[begin:begin + 50], [set(some) for some in labels[begin:begin + 50]])
+    equal(list(parts.classes_), list(ours.classes_))
+    holds((binarizer.transform(parts.predict(texts)) == truth).mean() > .95, "in parts")
+    numbered = [[sorted(TOPICS).index(v) * 10 for v in some] for some in labels]
+    numbers = classifier(peers, **several).fit(texts, numbered)
+    equal(list(numbers.classes_), [0, 10, 20])
+    holds((MultiLabelBinarizer(classes=[0, 10, 20]).fit_transform(numbers.predict(texts)) == truth).mean() > .95, "numbers")
+    equal(pickle.loads(pickle.dumps(ours)).predict(texts), given)
+    for y, words in ((["fruit", "music"], "y[0] is a string"), ([["fruit"], 7], "y[1]"), ([["fruit"], [None]], "y[1][0]"),
+                     ([["fruit"], [1]], "mixes"), (numpy.ones((2, 2)), "2 dimensions"), ([["fruit"]], "2 documents")):
+        refuses(ValueError, words, classifier(peers, **several).fit, ["apple", "violin"], y)
 
 
 def test_logarithms(peers):
