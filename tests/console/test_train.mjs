@@ -25,7 +25,7 @@ async function choose(api, files, {model = "made", input = "#train-files", setti
   const tab = await api.tab(daemon, {awaited});
   const {folder, paths} = await written(api, files);
   await tab.go(`train/${model}`);
-  const chooser = await tab.page.$(input);
+  const chooser = await tab.page.waitForSelector(input);
   await chooser.uploadFile(...(input === "#train-folder" ? [folder] : paths));
   await tab.sees("h2", "What will be learned");
   return {daemon, tab};
