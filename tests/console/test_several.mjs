@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model whose documents have several labels, in every view.
-import {mkdtemp, rm, writeFile} from "node:fs/promises";
+import {mkdir, mkdtemp, rm, writeFile} from "node:fs/promises";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {equal, holds} from "./browser.mjs";
+import {until} from "./daemon.mjs";
 
 const LABELS = ["invoice", "power", "travel"];
 const MODEL = "v1/models/tags";
@@ -125,6 +126,29 @@ export async function a_model_is_made_and_learns_tables_and_folders(api) {
     () => tab.write("#train-label", "c; d"));
   equal([await labelsOf(4), await labelsOf(5), await labelsOf(6)], [["c"], ["c", "d"], []], "the lines");
   await tab.sees("td", "several labels");
+  await mkdir(join(folder, "all", "e; f"), {recursive: true});
+  await writeFile(join(folder, "all", "e; f", "8.txt"), "butter");
+  await tab.go("overview");
+  await tab.go("train/tags");
+  await (await tab.page.waitForSelector("#train-folder")).uploadFile(join(folder, "all"));
+  await tab.sees("main label", "The label is the name of the folder: e; f");
+  await tab.press("Learn them");
+  await tab.sees("h3", "Done");
+  const {labels} = await daemon.call("GET", MODEL);
+  equal([labels.e.documents, labels.f.documents], [1, 1], "the folder");
+}
+
+export async function what_waits_in_the_quarantine_has_its_labels(api) {
+  const daemon = await api.daemon("[models]\nquarantine = stranger\n");
+  await daemon.call("PUT", MODEL, {label_set: "several"});
+  for (const [id, labels] of [["1", ["b", "a"]], ["2", []]]) await daemon.call("POST", `${MODEL}/train?source=stranger`, {id, text: "tea", labels});
+  const tab = await api.tab(daemon);
+  await tab.go("model/tags/sources");
+  await tab.sees("td", "a; b");
+  await tab.sees("td", "none of the labels");
+  await tab.click('button[aria-label="Apply: stranger"]');
+  await tab.press("Apply", "dialog");
+  await until("they are learned", async () => (await daemon.call("GET", MODEL)).documents === 2);
 }
 
 export async function labels_are_renamed_and_taken_away(api) {

@@ -152,7 +152,16 @@ class Trial {
       put(reasons, kinds(by, this.fields), change(by));
       put(words, textWithEvidence(by, this.given.sections), strongest(by, this.fields));
     };
-    const choice = verdict.explained === undefined ? null : explainedChoice(verdict, (label) => this.classify(label).then(explain, (error) => put(reasons, failure(error))));
+    let wanted = verdict.explained;
+    const choice = wanted === undefined ? null : explainedChoice(verdict, async (label) => {
+      wanted = label;
+      try {
+        const by = await this.classify(label);
+        if (label === wanted) explain(by);
+      } catch (error) {
+        put(reasons, failure(error));
+      }
+    });
     put(this.result, title, note ? h("p", {class: "notice good"}, note, " ", more ?? null) : null, h("div", {class: "columns"},
       h("section", {class: "panel"}, summary(verdict), this.teaching(verdict)),
       h("section", {class: "panel"}, choice, reasons)), words);
