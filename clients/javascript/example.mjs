@@ -19,3 +19,14 @@ await call("POST", `${model}/train`, { documents: [
 ] });
 const verdict = await call("POST", `${model}/classify?explain=3`, { text: "buy the cheap pills" });
 console.log(verdict.label, verdict.probability, verdict.explanation);
+
+// A model whose documents have any number of labels.
+const tags = "/v1/models/javascript-tags";
+await call("PUT", tags, { label_set: "several" });
+await call("POST", `${tags}/train`, { documents: [
+  { text: "your power bill for May", labels: ["invoice", "power"], id: "1" },
+  { text: "bill for the hotel room", labels: ["invoice", "travel"], id: "2" },
+  { text: "news of the choir", labels: [], id: "3" },
+] });
+const { labels, probabilities } = await call("POST", `${tags}/classify`, { text: "the power bill for June" });
+console.log(labels, probabilities);
