@@ -185,3 +185,20 @@ export async function its_settings_are_tried_and_saved(api) {
   const {settings} = await daemon.call("GET", MODEL);
   equal([settings.optimize, settings.label_set], ["precision", "several"], "saved");
 }
+
+export async function of_many_labels_the_first_are_shown(api) {
+  const daemon = await api.daemon();
+  await daemon.call("PUT", MODEL, {label_set: "several"});
+  const many = Array.from({length: 240}, (_, i) => ({text: `word${i % 120} common`, labels: [`<b>label</b> ${i % 120}`, "common"]}));
+  await daemon.call("POST", `${MODEL}/train`, {documents: many});
+  const tab = await api.tab(daemon);
+  await tab.go("try/tags");
+  await tab.write("textarea", "word7 common");
+  await tab.press("Classify");
+  await tab.sees(".hint", "And 91 labels that are less probable.");
+  equal(await tab.page.$$eval(".columns select option", (all) => all.length), 121, "choices");
+  await tab.looksRight("several-try-many");
+  await tab.go("quality/tags");
+  await tab.sees("caption", "The 100 labels of 121 with the lowest F1");
+  await tab.looksRight("several-quality-many");
+}
