@@ -83,8 +83,8 @@ MILTER_LIBS := $(shell $(PKG_CONFIG) --libs libcurl jansson milter 2>/dev/null) 
 # disks take the place of (tests/api/faults.c, power.c).
 SYSTEM := -D_GNU_SOURCE -ffp-contract=off
 TARGET := $(shell $(CC) $(filter --target%,$(CFLAGS)) -dumpmachine 2>/dev/null)
-SYSTEM += $(if $(filter i%86-% arm-%,$(TARGET)),-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64)
-SYSTEM += $(if $(filter i%86-%,$(TARGET)),-msse2 -mfpmath=sse) $(if $(filter s390x-%,$(TARGET)),-fexcess-precision=fast)
+SYSTEM += $(if $(filter i386-% i486-% i586-% i686-% arm-%,$(TARGET)),-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64)
+SYSTEM += $(if $(filter i386-% i486-% i586-% i686-%,$(TARGET)),-msse2 -mfpmath=sse) $(if $(filter s390x-%,$(TARGET)),-fexcess-precision=fast)
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 $(SYSTEM) -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)

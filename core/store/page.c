@@ -42,11 +42,11 @@ unsigned nb_page_count(const unsigned char *page)
     return (u16(page + LOWER_AT) - NB_PAGE_HEADER) / 2;
 }
 
-/* Returns the size of a node's value, or the lower 32 bits of its child's page number. Both are
- * stored as two halves of 16 bits. */
+/* Returns the size of a node's value, or the lower 32 bits of its child's page number. LMDB stores
+ * two halves of 16 bits, in the order in which the machine has them in a number of 32. */
 static uint32_t node_number(const unsigned char *node)
 {
-    return u16(node) | (uint32_t)u16(node + 2) << 16;
+    return u32(node);
 }
 
 struct nb_node nb_page_node(const unsigned char *page, unsigned i)
