@@ -24,10 +24,10 @@ enum {
     NB_LABEL_SET_BYTES = 4096, /* of the text of a set */
 };
 
-/* Whether the text is that of a set, not that of one label. */
+/* Whether the text is that of a set, not that of one label. A text that is absent is not. */
 static inline bool nb_label_is_set(struct nb_string text)
 {
-    return text.length > 0 && *text.bytes == NB_LABEL_SET_MARK;
+    return text.bytes != NULL && text.length > 0 && *text.bytes == NB_LABEL_SET_MARK;
 }
 
 /* Writes the set of these labels, in any order and possibly repeated, to `out`, which is emptied

@@ -59,8 +59,11 @@ static int read_separator(const struct nb_document_source *s, char *separator,
                           struct nb_error *error)
 {
     struct nb_string given = nb_request_query(s->request, "separator");
-    *separator = given.length == 1 ? *given.bytes : ';';
-    if (given.bytes == NULL || (given.length == 1 && strchr(";,|", *given.bytes) != NULL))
+    *separator = ';';
+    if (given.bytes == NULL)
+        return 0;
+    *separator = given.length == 1 ? *given.bytes : '\0';
+    if (*separator == ';' || *separator == ',' || *separator == '|')
         return 0;
     return nb_error_set(error, NB_INVALID, "query parameter 'separator' is ';', ',' or '|'");
 }

@@ -512,6 +512,7 @@ static int take_entries(struct step *s, struct nb_error *error)
     s->view = &view;
     s->next = s->c->next;
     rc = nb_ledger_walk(&view, s->champion->number, s->c->next, look, s, error);
+    s->view = NULL;
     nb_store_snapshot_end(&view);
     rc = rc == NB_STEP_ENDS ? 0 : rc;
     if (rc == 0 && s->taken_count > 0)

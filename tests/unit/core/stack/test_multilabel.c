@@ -327,7 +327,8 @@ START_TEST(thresholds_hold_a_precision)
 {
     struct world w;
     make(&w, false);
-    for (double bound = 0.5; bound <= 1; bound += 0.1) {
+    for (int tenths = 5; tenths <= 10; tenths++) {
+        double bound = tenths / 10.0;
         struct nb_multilabel_fit *fit = fit_of(&w, bound);
         for (uint32_t l = 0; l < LABELS; l++)
             ck_assert((double)fit->figures[l].right >=
