@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What earlier versions stored is opened: tests/stores has a store, a backup and dumps of each."""
+import json
+import lzma
+import os
+import sys
+
+from harness import equal, holds, near
+
+STORES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stores")
+sys.path.append(STORES)
+import stored  # noqa: E402
+
+
+# ---- helpers ------------------------------------------------------------------------------------
+def versions():
+    return sorted(name for name in os.listdir(STORES) if os.path.exists(os.path.join(STORES, name, "expected.json")))
+
+
+def expected(version):
+    with open(os.path.join(STORES, version, "expected.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def unpacked(version, name, folder):
+    path = os.path.join(folder, name)
+    with lzma.open(os.path.join(STORES, version, name + ".xz")) as file, open(path, "wb") as out:
+        out.write(file.read())
+    os.chmod(path, 0o600)
+    return path
+
+
+def same(got, want, what):
+    """The scores to 1e-9, all else exactly."""
+    for name in stored.MODELS:
+        for member, value in want[name].items():
+            if member != "scores":
+                equal(got[name][member], value, f"{what}: {member} of {name}")
+        for text, scores, others in zip(stored.PROBES, got[name]["scores"], want[name]["scores"]):
+            equal(sorted(scores), sorted(others), f"{what}: {name}: {text!r}")
+            for label, score in others.items():
+                near(scores[label], score, f"{what}: {name}: {label} of {text!r}")
+
+
+def assert_same(daemon, version, what):
+    """What the version said, before and after an old change is taken back, and after a restart."""
+    want = expected(version)
+    same(stored.pictures(daemon.client), want["stored"], f"{what} of {version}")
+    stored.undo(daemon.client)
+    same(stored.pictures(daemon.client), want["undone"], f"{what} of {version}, undone")
+    daemon.stop()
+    daemon.start()
+    same(stored.pictures(daemon.client), want["undone"], f"{what} of {version}, undone and started again")
+    daemon.stop()
+
+
+# ---- the three ways in --------------------------------------------------------------------------
+def test_this_version_has_a_store(api):
+    version = api.get("/openapi.json").ok().json["info"]["version"]
+    holds(version in versions(), f"{version} is not among {versions()}: tests/stores/make")
+
+
+def test_stores_are_opened(api):
+    for version in versions():
+        data = api.new_folder()
+        unpacked(version, "data.mdb", data)
+        unpacked(version, "journal", data)
+        assert_same(api.another(data=data, config=stored.CONFIG).start(), version, "the store")
+        status, said, complaint = api.tool("--verify", "--data", data)
+        equal((status, complaint), (0, ""), said)
+
+
+def test_backups_are_restored(api):
+    for version in versions():
+        folder = api.new_folder()
+        data = os.path.join(folder, "data")
+        equal(api.tool("--restore", unpacked(version, "store.backup", folder), "--data", data)[0], 0, version)
+        assert_same(api.another(data=data, config=stored.CONFIG).start(), version, "the backup")
+
+
+def test_dumps_are_imported(api):
+    for version in versions():
+        daemon = api.another().start()
+        for name in stored.MODELS:
+            with lzma.open(os.path.join(STORES, version, name + ".ndjson.xz")) as file:
+                daemon.client.put(f"/v1/models/{name}/import", file.read(), "application/x-ndjson").ok(201)
+        want = expected(version)["stored"]
+        same(stored.pictures(daemon.client), want, f"the dumps of {version}")
+        daemon.stop()
+        daemon.start()
+        same(stored.pictures(daemon.client), want, f"the dumps of {version}, started again")
+        daemon.stop()
