@@ -16,7 +16,7 @@ static const char *const predictions[] = {"estimate", "integrate", NULL};
 static const char *const priors[] = {"empirical", "uniform", "given", "dirichlet", NULL};
 static const char *const label_sets[] = {"one", "several", NULL};
 
-static const char *const optimizes[] = {"f1", "precision", NULL};
+static const char *const optimizes[] = {"f1", "precision", "costs", NULL};
 
 static const char *const decisions[] = {"bayes", "stacked", NULL};
 
@@ -137,8 +137,9 @@ static const struct nb_setting table[] = {
      .offset = offsetof(struct nb_settings, optimize),
      .names = optimizes,
      .help = "With several labels: what the threshold of a label is chosen for, on leave-one-out "
-             "scores of the model's documents: the greatest F1 of the label (f1), or a precision "
-             "of at least `precision` (precision). `thresholds` go before."},
+             "scores of the model's documents: the greatest F1 of the label (f1), a precision of "
+             "at least `precision` (precision), or the least cost of its errors (costs). "
+             "`thresholds` go before."},
     {.name = "precision",
      .type = NB_SETTING_DOUBLE,
      .offset = offsetof(struct nb_settings, precision),
@@ -147,6 +148,20 @@ static const struct nb_setting table[] = {
      .exclusive_minimum = true,
      .help = "With `optimize` precision: the least share of the documents given a label that shall "
              "have it."},
+    {.name = "cost_fp",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, cost_fp),
+     .minimum = 0,
+     .maximum = 1e6,
+     .exclusive_minimum = true,
+     .help = "With `optimize` costs: what it costs to give a label to a document without it."},
+    {.name = "cost_fn",
+     .type = NB_SETTING_DOUBLE,
+     .offset = offsetof(struct nb_settings, cost_fn),
+     .minimum = 0,
+     .maximum = 1e6,
+     .exclusive_minimum = true,
+     .help = "With `optimize` costs: what it costs not to give a label to a document that has it."},
     {.name = "unsure_band",
      .type = NB_SETTING_DOUBLE,
      .offset = offsetof(struct nb_settings, unsure_band),
@@ -383,6 +398,8 @@ void nb_settings_init(struct nb_settings *settings, enum nb_preset preset)
         .label_set = NB_LABEL_SET_ONE,
         .optimize = NB_OPTIMIZE_F1,
         .precision = 0.9,
+        .cost_fp = 1,
+        .cost_fn = 1,
         .unsure_band = 0,
         .min_known = 0,
         .ready_documents = 10,

@@ -32,7 +32,7 @@ enum nb_new_fields { NB_NEW_FIELDS_REFUSE, NB_NEW_FIELDS_LEARN };
 /* Of the several labels of a document, how the thresholds are chosen (core/stack/multilabel_fit.h).
  */
 enum nb_label_set_kind { NB_LABEL_SET_ONE, NB_LABEL_SET_SEVERAL };
-enum nb_optimize { NB_OPTIMIZE_F1, NB_OPTIMIZE_PRECISION };
+enum nb_optimize { NB_OPTIMIZE_F1, NB_OPTIMIZE_PRECISION, NB_OPTIMIZE_COSTS };
 enum nb_decision { NB_DECISION_BAYES, NB_DECISION_STACKED };
 enum nb_preset { NB_PRESET_TEXT, NB_PRESET_MAIL, NB_PRESET_BOOK };
 
@@ -58,6 +58,7 @@ struct nb_settings {
     int label_set;           /* enum nb_label_set_kind; fixed by the first document */
     int optimize;            /* enum nb_optimize */
     double precision;        /* least precision of a label, with NB_OPTIMIZE_PRECISION */
+    double cost_fp, cost_fn; /* of a label given wrongly, and of one missed: NB_OPTIMIZE_COSTS */
     double unsure_band;      /* half width, in units of probability */
     double min_known;        /* least `known` (core/model/known.h) for a decision other than none */
     /* Owned; sorted by label: the least probability with which a label that wins is decided. */

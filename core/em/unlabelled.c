@@ -251,18 +251,20 @@ static int find_several(struct run *r, struct nb_error *error)
     struct nb_corpus_part documents = {.count = 0};
     const struct nb_settings *settings = &r->published->settings;
     int rc = nb_corpus_read_labelled(r->engine, r->live, is_stopped, r, &documents, error);
-    struct nb_multilabel_corpus corpus = {
-        .count = documents.count,
-        .numbers = documents.numbers,
-        .sets = documents.labels,
-        .begin = documents.begin,
-        .end = documents.end,
-        .rows = documents.columns,
-        .counts = documents.counts,
-        .precision = settings->optimize == NB_OPTIMIZE_PRECISION ? settings->precision : 0,
-        .is_by_the_book = settings->decision == NB_DECISION_BAYES,
-        .stop = is_stopped,
-        .user = r};
+    struct nb_multilabel_corpus corpus = {.count = documents.count,
+                                          .numbers = documents.numbers,
+                                          .sets = documents.labels,
+                                          .begin = documents.begin,
+                                          .end = documents.end,
+                                          .rows = documents.columns,
+                                          .counts = documents.counts,
+                                          .optimize = settings->optimize,
+                                          .precision = settings->precision,
+                                          .cost_fp = settings->cost_fp,
+                                          .cost_fn = settings->cost_fn,
+                                          .is_by_the_book = settings->decision == NB_DECISION_BAYES,
+                                          .stop = is_stopped,
+                                          .user = r};
     r->refined->labelled = documents.count;
     if (rc == 0 && documents.count > 0)
         rc = nb_multilabel_fit_new(r->published->multilabel, r->live->counts, &corpus,

@@ -402,6 +402,14 @@ static int compare_places(const void *a, const void *b)
     return one->has < other->has ? -1 : one->has > other->has;
 }
 
+/* The threshold that was found among the documents, and the one by theory, which counts more where
+ * few documents have the label: there the first is chance. */
+static double with_theory(double found, double theory, uint64_t positive)
+{
+    double share = (double)positive / ((double)positive + few_documents);
+    return share * found + (1 - share) * theory;
+}
+
 /* The threshold for the greatest F1: that with the greatest F1 among the documents, moved half-way
  * to half of that F1, where it is if the probabilities are right (Lipton, Elkan and Naryanaswamy
  * 2014, Optimal Thresholding of Classifiers to Maximize F1 Measure). The first alone is chance
@@ -419,9 +427,7 @@ static double best_f1(const struct fitting *f, uint64_t positive)
         }
     }
     best = fmin(0.98, fmax(0.02, best));
-    double by_theory = log(best / (2 - best));
-    double share = (double)positive / ((double)positive + few_documents);
-    return share * found + (1 - share) * by_theory;
+    return with_theory(found, log(best / (2 - best)), positive);
 }
 
 /* The least threshold at which the precision of all above it is at least the bound. */
@@ -438,12 +444,40 @@ static double least_precise(const struct fitting *f)
     return threshold;
 }
 
+/* The threshold of the least cost: that with the least among the documents, and ln(cost_fp /
+ * cost_fn), where it is if the probabilities are right (Elkan 2001, The Foundations of
+ * Cost-Sensitive Learning). */
+static double least_cost(const struct fitting *f, uint64_t positive)
+{
+    const struct nb_multilabel_corpus *c = f->corpus;
+    double theory = log(c->cost_fp / c->cost_fn);
+    double least = c->cost_fn * (double)positive; /* no document is given the label */
+    double found = fmax(theory, (double)f->places[0].score + 1);
+    uint64_t right = 0;
+    for (size_t i = 0; i + 1 < c->count; i++) {
+        right += f->places[i].has;
+        double errors =
+            c->cost_fp * (double)(i + 1 - right) + c->cost_fn * (double)(positive - right);
+        if (errors < least && f->places[i].score > f->places[i + 1].score) {
+            least = errors;
+            found = ((double)f->places[i].score + (double)f->places[i + 1].score) / 2;
+        }
+    }
+    return with_theory(found, theory, positive);
+}
+
 static double choose_threshold(const struct fitting *f, uint64_t positive)
 {
     if (f->corpus->is_by_the_book || positive == 0)
         return 0;
-    if (f->corpus->precision > 0)
+    switch ((enum nb_optimize)f->corpus->optimize) {
+    case NB_OPTIMIZE_PRECISION:
         return least_precise(f);
+    case NB_OPTIMIZE_COSTS:
+        return least_cost(f, positive);
+    case NB_OPTIMIZE_F1:
+        break;
+    }
     return best_f1(f, positive);
 }
 

@@ -11,6 +11,7 @@
 #ifndef NB_CORE_STACK_MULTILABEL_FIT_H
 #define NB_CORE_STACK_MULTILABEL_FIT_H
 
+#include "core/bayes/settings.h"
 #include "core/stack/multilabel.h"
 
 /* The documents of a fit, in an order that depends on them alone. */
@@ -21,7 +22,8 @@ struct nb_multilabel_corpus {
     const uint32_t *sets; /* the model's label number of each */
     const size_t *begin, *end; /* of the features of each, in both lists below */
     const uint32_t *rows, *counts;
-    double precision; /* least precision of each label; 0: thresholds are chosen for F1 */
+    int optimize;                       /* enum nb_optimize: what thresholds are chosen for */
+    double precision, cost_fp, cost_fn; /* as in struct nb_settings */
     bool is_by_the_book;
     bool (*stop)(void *user); /* true: the fit ends; NULL: never */
     void *user;

@@ -215,6 +215,28 @@ def test_thresholds(api):
         holds(figures[.6][label]["threshold"] <= figures[.99][label]["threshold"], label)
 
 
+def test_costs(api):
+    """A label that is given wrongly costs more, or one that is missed: each threshold follows, and with it what is given."""
+    path = model(api)
+    train(api, path, documents(random.Random(31), 300))
+    figures = []
+    for fp, fn in ((1, 50), (1, 1), (50, 1)):
+        api.put(path, {"label_set": "several", "optimize": "costs", "cost_fp": fp, "cost_fn": fn}).ok(200)
+        figures.append(api.get(path + "/evaluation").ok().json["labels"])
+    for label in LABELS:
+        thresholds = [row[label]["threshold"] for row in figures]
+        equal(sorted(set(thresholds)), thresholds, label)
+        near(thresholds[1], .5, label, .6)
+        holds(figures[0][label]["recall"] >= figures[2][label]["recall"], label)
+        holds(figures[2][label]["precision"] >= figures[0][label]["precision"], label)
+    api.put(path, {"label_set": "several", "optimize": "f1", "cost_fp": 50}).ok(200)
+    f1 = api.get(path + "/evaluation").ok().json["labels"]
+    api.put(path, {"label_set": "several", "optimize": "f1"}).ok(200)
+    equal(api.get(path + "/evaluation").ok().json["labels"], f1, "costs hold for costs alone")
+    for wrong in ({"cost_fp": 0}, {"cost_fn": -1}, {"cost_fn": 1e9}):
+        refused(api.put(path, {"label_set": "several", "optimize": "costs", **wrong}), 422, next(iter(wrong)))
+
+
 def test_evaluation(api):
     path = model(api)
     rows = documents(random.Random(11), 250)

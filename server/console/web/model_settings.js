@@ -9,7 +9,7 @@ import {guardLeaving} from "./router.js";
 
 const FIXED = ["preset", "tokenizer"]; // decided by the first document
 // What people change first is open; the controls of the textbook are last and closed.
-const GROUPS = [["Verdicts and history", ["unsure_band", "min_known", "thresholds", "label_set", "optimize", "precision", "ready_documents", "history", "history_days", "history_subject"]],
+const GROUPS = [["Verdicts and history", ["unsure_band", "min_known", "thresholds", "label_set", "optimize", "precision", "cost_fp", "cost_fn", "ready_documents", "history", "history_days", "history_subject"]],
   ["Ageing and duplicates", ["max_age", "max_documents", "near_duplicates", "near_duplicate_similarity", "near_duplicate_window", "evaluation_short", "evaluation_long"]],
   ["Parent and fields", ["parent", "parent_strength", "fields", "new_fields"]]];
 const BOOK = ["By the textbook", ["decision", "event_model", "estimate", "predict", "smoothing", "prior", "min_count", "skip_top", "max_term_count", "structure", "number", "calibration"]];

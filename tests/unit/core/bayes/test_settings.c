@@ -86,6 +86,8 @@ START_TEST(the_table_is_complete)
                                         "label_set",
                                         "optimize",
                                         "precision",
+                                        "cost_fp",
+                                        "cost_fn",
                                         "unsure_band",
                                         "min_known",
                                         "thresholds",

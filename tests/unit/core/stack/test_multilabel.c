@@ -136,6 +136,7 @@ static struct nb_multilabel_fit *fit_of(const struct world *w, double precision)
     static struct own_corpus own;
     struct nb_multilabel_fit *fit = NULL;
     list(w, &own);
+    own.corpus.optimize = precision > 0 ? NB_OPTIMIZE_PRECISION : NB_OPTIMIZE_F1;
     own.corpus.precision = precision;
     ck_assert_int_eq(nb_multilabel_fit_new(w->multilabel, w->model, &own.corpus, &fit), 0);
     return fit;
