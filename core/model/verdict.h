@@ -73,6 +73,10 @@ struct nb_verdict {
      * labels with is_given. NULL: documents have one label. An explanation is that of the label at
      * `second`. */
     bool *is_given;
+    /* Several: the label nearest to its threshold, and how near: the distance of its probability as
+     * a share of the greatest one on that side. 0: as easily given as not. */
+    size_t nearest;
+    double margin;
     bool takes_several; /* the caller's, set before each call: it reads is_given. Else a model whose
                            documents have several labels is refused */
     const char *explain_label; /* the caller's, set before each call: the label that is explained,

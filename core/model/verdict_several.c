@@ -76,6 +76,19 @@ static double threshold_of(const struct nb_settings *settings, const char *label
     return set > 0 ? set : 1 / (1 + exp(-log_odds));
 }
 
+/* Notes a label that is nearer to its threshold than those before. */
+static void note_nearest(struct nb_verdict *verdict, size_t at, double threshold)
+{
+    double probability = verdict->probabilities[at];
+    double margin = probability < threshold ? (threshold - probability) / threshold
+                    : threshold < 1         ? (probability - threshold) / (1 - threshold)
+                                            : 0;
+    if (at == 0 || margin < verdict->margin) {
+        verdict->margin = margin;
+        verdict->nearest = at;
+    }
+}
+
 /* Lists the labels that have documents, with their numbers in `scores` in p->several.numbers. */
 static int fill(struct nb_verdict *verdict, const struct nb_multilabel_labels *labels)
 {
@@ -85,7 +98,8 @@ static int fill(struct nb_verdict *verdict, const struct nb_multilabel_labels *l
     if (nb_array_reserve(&p->several.numbers, &p->several.number_room, labels->count + 1,
                          sizeof *p->several.numbers) != 0)
         return NB_NO_MEMORY;
-    verdict->size = verdict->best = 0;
+    verdict->size = verdict->best = verdict->nearest = 0;
+    verdict->margin = 1;
     for (uint32_t l = 0; l < labels->count; l++) {
         size_t at = verdict->size;
         double probability = 1 / (1 + exp(-scores->log_odds[l]));
@@ -95,8 +109,9 @@ static int fill(struct nb_verdict *verdict, const struct nb_multilabel_labels *l
         verdict->documents[at] = labels->documents[l];
         verdict->log_scores[at] = scores->log_odds[l];
         verdict->probabilities[at] = probability;
-        verdict->is_given[at] =
-            probability >= threshold_of(settings, labels->names[l], scores->threshold[l]);
+        double threshold = threshold_of(settings, labels->names[l], scores->threshold[l]);
+        verdict->is_given[at] = probability >= threshold;
+        note_nearest(verdict, at, threshold);
         p->several.numbers[at] = l;
         if (scores->log_odds[l] > verdict->log_scores[verdict->best])
             verdict->best = at;

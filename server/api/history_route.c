@@ -101,6 +101,8 @@ static void emit_next(struct nb_emitter *e, const struct nb_next_document *d)
     nb_emit_open(e, '{');
     nb_emit_member_string(e, "id", nb_buffer_string(&d->id));
     nb_emit_member_text(e, "verdict", d->verdict);
+    if (d->labels.length > 0)
+        nb_emit_member_labels(e, "label", "labels", nb_buffer_string(&d->labels));
     nb_emit_member_short_double(e, "probability", d->probability);
     nb_emit_member_short_double(e, "margin", d->margin);
     nb_emit_member_time(e, "time", d->time);

@@ -237,6 +237,34 @@ def test_costs(api):
         refused(api.put(path, {"label_set": "several", "optimize": "costs", **wrong}), 422, next(iter(wrong)))
 
 
+def test_next(api):
+    """Stored documents without a label: first the one whose label lies nearest to its threshold."""
+    path = model(api)
+    rng = random.Random(41)
+    train(api, path, documents(rng, 200))
+    texts = {row["id"] + "-next": row["text"] for row in documents(rng, 30)}
+    for id, text in texts.items():
+        api.post(path + "/train", {"id": id, "text": text, "label": None}).ok()
+    thresholds = {label: row["threshold"] for label, row in api.get(path + "/evaluation").ok().json["labels"].items()}
+    verdicts = {id: api.post(path + "/classify", {"text": text}).ok().json for id, text in texts.items()}
+
+    def margins(id):
+        sides = {label: (p - thresholds[label]) / ((1 - thresholds[label]) if p >= thresholds[label] else -thresholds[label])
+                 for label, p in verdicts[id]["probabilities"].items()}
+        return min((margin, label) for label, margin in sides.items())
+    got = api.get(path + "/next?count=30").ok().json
+    equal((got["looked_at"], sorted(row["id"] for row in got["next"])), (30, sorted(texts)))
+    for row in got["next"]:
+        margin, label = margins(row["id"])
+        near(row["margin"], margin, row["id"], .01)
+        equal((row["verdict"], row["labels"]), (label, verdicts[row["id"]]["labels"]), row["id"])
+        near(row["probability"], verdicts[row["id"]]["probabilities"][label], row["id"], 1e-3)
+    equal(got["next"][0]["id"], min(texts, key=margins), "the least sure one")
+    chosen = got["next"][0]["id"]
+    api.post(path + "/train", {"id": chosen, "text": texts[chosen], "labels": ["strom"]}).ok()
+    holds(chosen not in [row["id"] for row in api.get(path + "/next?count=30").ok().json["next"]], "it has labels now")
+
+
 def test_evaluation(api):
     path = model(api)
     rows = documents(random.Random(11), 250)

@@ -106,13 +106,14 @@ void nb_history_found_deinit(struct nb_history_found *found);
 
 /* A document that would teach much. */
 struct nb_next_document {
-    struct nb_buffer id;                 /* owned; may have NUL bytes */
-    char *verdict;                       /* owned; the label that wins */
+    struct nb_buffer id; /* owned; may have NUL bytes */
+    char *verdict;       /* owned; the label that wins; of several, that nearest its threshold */
+    struct nb_buffer labels; /* owned; of several: the set that the model gives; else empty */
     char *message_id, *subject, *sender; /* owned; may be empty */
     char *words;                         /* owned; some words of the text, with blanks between */
-    double probability, margin;          /* of the winner; its lead over the runner-up */
-    int64_t time;       /* milliseconds since 1970: of the verdict, or when it was stored */
-    bool is_remembered; /* the history has it; else it is stored */
+    double probability, margin; /* of that label; its lead over the runner-up, or nb_verdict's */
+    int64_t time;               /* milliseconds since 1970: of the verdict, or when it was stored */
+    bool is_remembered;         /* the history has it; else it is stored */
 };
 
 struct nb_next {

@@ -6,7 +6,8 @@
  * A document teaches more the less sure the model is of its label: uncertainty sampling (Lewis and
  * Gale 1994, for two labels: the probability nearest to 1/2). With more labels the measure is the
  * margin of the winner over the runner-up (Scheffer, Decomain and Wrobel 2001), which gives the
- * same order for two labels. The least sure documents are often near-duplicates, and one of them
+ * same order for two labels; if documents have several labels, the distance of the label that is
+ * nearest to its threshold. The least sure documents are often near-duplicates, and one of them
  * teaches as much as all. So documents are chosen one by one, each time the one with the greatest
  *
  *     (1 - margin) * (1 - greatest similarity to one that is chosen)
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 
 #include "core/base/array.h"
+#include "core/base/label_set.h"
 #include "core/jobs/history/history_listing.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/ledger.h"
@@ -85,6 +87,7 @@ struct pool {
 static void next_document_deinit(struct nb_next_document *d)
 {
     nb_buffer_deinit(&d->id);
+    nb_buffer_deinit(&d->labels);
     free(d->verdict);
     free(d->message_id);
     free(d->subject);
@@ -258,9 +261,11 @@ static void sign(const struct nb_bag *bag, struct nb_signature *signature)
     nb_signature_end(&maker, signature);
 }
 
-/* How much more likely the winner is than the runner-up. */
+/* How much more likely the winner is than the runner-up; of several labels, as in nb_verdict. */
 static double margin_of(const struct nb_verdict *verdict)
 {
+    if (verdict->is_given != NULL)
+        return verdict->margin;
     double second = verdict->size == 1 ? 1 - verdict->probabilities[0] : 0;
     for (size_t i = 0; i < verdict->size; i++)
         if (i != verdict->best && verdict->probabilities[i] > second)
@@ -304,6 +309,21 @@ static struct candidate *make_place(struct pool *s, double worth, int *rc)
     return least;
 }
 
+/* Copies the labels that the verdict gives, of several, as a set. */
+static int copy_given(const struct nb_verdict *verdict, struct nb_buffer *set)
+{
+    size_t count = 0;
+    struct nb_string *given = calloc(verdict->size + 1, sizeof *given);
+    if (given == NULL)
+        return NB_NO_MEMORY;
+    for (size_t i = 0; i < verdict->size; i++)
+        if (verdict->is_given[i] && count < NB_LABEL_SET_MOST)
+            given[count++] = nb_string_of(verdict->labels[i]);
+    int rc = nb_label_set_write(given, count, set, NULL);
+    free(given);
+    return rc == NB_UNUSABLE ? 0 : rc; /* more than a document may have: none are told */
+}
+
 static int keep(struct pool *s, const struct nb_history_record *about, bool is_remembered)
 {
     const struct nb_verdict *v = &s->verdict;
@@ -315,12 +335,13 @@ static int keep(struct pool *s, const struct nb_history_record *about, bool is_r
         return rc;
     *c = (struct candidate){.worth = 1 - margin};
     struct nb_next_document *d = &c->document;
-    *d = (struct nb_next_document){.verdict = nb_string_copy(nb_string_of(v->labels[v->best])),
+    size_t asked = v->is_given == NULL ? v->best : v->nearest;
+    *d = (struct nb_next_document){.verdict = nb_string_copy(nb_string_of(v->labels[asked])),
                                    .message_id = nb_string_copy(about->message_id),
                                    .subject = nb_string_copy(about->subject),
                                    .sender = nb_string_copy(about->sender),
                                    .words = next_words(is_remembered ? &s->bag : &none),
-                                   .probability = v->probabilities[v->best],
+                                   .probability = v->probabilities[asked],
                                    .margin = margin,
                                    .time = about->time,
                                    .is_remembered = is_remembered};
@@ -328,14 +349,16 @@ static int keep(struct pool *s, const struct nb_history_record *about, bool is_r
     for (size_t i = s->rows.size; !is_remembered && i > 0 && c->row_count < ROWS; i--)
         c->rows[c->row_count++] = s->rows.counts[i - 1].row;
     bool is_whole = nb_buffer_append(&d->id, about->id.bytes, about->id.length) == 0 &&
-                    d->verdict != NULL && d->message_id != NULL && d->subject != NULL &&
-                    d->sender != NULL && d->words != NULL;
+                    (v->is_given == NULL || copy_given(v, &d->labels) == 0) && d->verdict != NULL &&
+                    d->message_id != NULL && d->subject != NULL && d->sender != NULL &&
+                    d->words != NULL;
     return is_whole ? 0 : NB_NO_MEMORY;
 }
 
 static int judge_bag(struct pool *s, const struct nb_history_record *about, bool is_remembered,
                      struct nb_error *error)
 {
+    s->verdict.takes_several = true;
     int rc = nb_engine_classify_bag(s->reading.engine, s->model, &s->bag, 0, &s->verdict, error);
     if (rc == 0 && keep(s, about, is_remembered) != 0)
         rc = nb_error_no_memory(error);
