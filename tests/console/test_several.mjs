@@ -38,11 +38,43 @@ export async function every_view_shows_it(api) {
     await tab.sees(selector, part);
     await tab.looksRight(`several-${view.replace("/tags", "").replace("/", "-")}`);
   }
-  for (const view of ["history/tags", "next/tags", "suspects/tags", "model/tags/sample"]) {
+  for (const view of ["history/tags", "suspects/tags", "model/tags/sample"]) {
     await tab.go(view);
     await tab.sees("p.notice", "This is for models whose documents have one label each");
     await tab.looksRight(`several-${view.replace("/tags", "").replace("/", "-")}`);
   }
+}
+
+export async function documents_are_labelled_next(api) {
+  const {daemon, tab} = await opened(api, "overview");
+  const open = ["power1 power2 common", "travel0 invoice1 invoice2 common", "nothing known", "invoice0 travel1 travel2 power3"];
+  await daemon.call("POST", `${MODEL}/train`, {documents: open.map((text, i) => ({id: `open-${i}`, text, label: null}))});
+  const next = async () => (await daemon.call("GET", `${MODEL}/next`)).next;
+  const labelsOf = async (id) => (await daemon.call("GET", `${MODEL}/documents/${id}`)).labels ?? null;
+  const [first, second] = await next();
+  await tab.go("next/tags");
+  await tab.sees(".card h2", first.id);
+  const isOn = () => tab.page.$$eval(".card button[aria-pressed]", (all) => all.filter((one) => one.getAttribute("aria-pressed") === "true").map((one) => one.textContent.slice(2)));
+  equal((await isOn()).sort(), [...first.labels].sort(), "as the model gives them");
+  await tab.looksRight("several-next");
+  const keys = await tab.page.$$eval(".card button[aria-pressed]", (all) => all.map((one) => one.textContent.slice(2)));
+  const changed = first.labels.includes(keys[0]) ? first.labels.filter((label) => label !== keys[0]) : [keys[0], ...first.labels];
+  await tab.page.focus(".card");
+  await tab.page.keyboard.press("1");
+  equal((await isOn()).sort(), [...changed].sort(), "the first one is changed");
+  await tab.page.focus(".card");
+  await tab.page.keyboard.press("Enter");
+  await tab.sees(".card h2", second.id);
+  equal(await labelsOf(first.id), [...changed].sort(), "learned");
+  await tab.sees("main", "1 document labelled; 1 of them differ");
+  await tab.page.focus(".card");
+  await tab.page.keyboard.press("u");
+  await tab.sees(".card h2", first.id);
+  equal(await labelsOf(first.id), null, "taken back");
+  for (const label of await isOn()) await tab.press(`${keys.indexOf(label) + 1} ${label}`, ".card");
+  await tab.press("Enter None of the labels", ".card");
+  await tab.sees(".card h2", second.id);
+  equal(await labelsOf(first.id), [], "none of them");
 }
 
 export async function a_verdict_shows_each_label_and_teaches_several(api) {

@@ -5,7 +5,7 @@
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {moment, percent, plural} from "./format.js";
-import {choose, forOneLabel, hasSeveral, judgesWithout, labelList, labelsOf} from "./models.js";
+import {choose, hasSeveral, judgesWithout, labelList, labelsOf} from "./models.js";
 import {gain} from "./next_gain.js";
 import {address} from "./router.js";
 
@@ -24,7 +24,15 @@ class Labelling {
     this.card = h("section", {class: "panel card", tabindex: 0, "aria-label": "A document", onkeydown: (event) => this.key(event)});
     this.gain = h("div", {class: "panel"});
     this.told = h("div");
-    put(place, labelList("next-labels", this.known), h("p", {class: "hint"}, "While the document has the focus, press the number of a label, 0 to skip the document, or u to undo the last label."), this.told, this.card, this.gain);
+    put(place, labelList("next-labels", this.known), h("p", {class: "hint"}, this.help()), this.told, this.card, this.gain);
+  }
+
+  count() {
+    return `${plural(this.given, "label")} given`;
+  }
+
+  help() {
+    return "While the document has the focus, press the number of a label, 0 to skip the document, or u to undo the last label.";
   }
 
   async begin() {
@@ -47,13 +55,29 @@ class Labelling {
     if (one === null) return void put(this.card, h("p", null, "There is no document without a label left. Kept verdicts come here, and documents that are stored without a label: see ",
       h("a", {href: address("history", this.info.name)}, "History"), "."), this.undoButton());
     this.labels = this.keysOf(one);
-    const teach = (label, i) => h("button", {type: "button", onclick: () => this.teach(label)}, h("kbd", null, KEYS[i]), ` ${label}`);
     put(this.card, h("h2", null, one.subject || one.message_id || one.id), one.from ? h("p", {class: "from"}, "From: ", h("bdi", null, one.from)) : null, h("p", {class: "words"}, one.words || "(its words are not kept)"),
       h("p", {class: "hint"}, `${one.remembered ? "Asked about" : "Stored"} ${moment(Date.parse(one.time))}.`),
-      h("p", {class: "hint"}, `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`),
-      h("div", {class: "row"}, this.labels.map(teach), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " Skip"), this.undoButton()));
+      h("p", {class: "hint"}, this.said(one)),
+      h("div", {class: "row"}, this.labels.map((label, i) => this.button(label, KEYS[i])), this.applyButton(), h("button", {type: "button", class: "quiet", onclick: () => this.skip()}, h("kbd", null, "0"), " Skip"), this.undoButton()));
     if (this.known.length > KEYS.length) this.card.append(this.others());
     this.card.focus({preventScroll: true});
+  }
+
+  said(one) {
+    return `The model says ${one.verdict}, ${percent(one.probability)}; ${percent(one.margin)} before the next label.`;
+  }
+
+  button(label, key) {
+    return h("button", {type: "button", onclick: () => this.press(label)}, h("kbd", null, key), ` ${label}`);
+  }
+
+  // One label needs no button to apply it.
+  applyButton() {
+    return null;
+  }
+
+  press(label) {
+    this.teach({label}, label, label === this.one.verdict);
   }
 
   undoButton() {
@@ -72,7 +96,7 @@ class Labelling {
     return h("form", {class: "row", onsubmit: (event) => {
       event.preventDefault();
       const label = input.value.trim();
-      if (this.known.includes(label)) this.teach(label);
+      if (this.known.includes(label)) this.press(label);
       else if (label) put(this.told, h("p", {class: "notice warn", role: "alert"}, `The model has no label ${label}.`));
     }}, field("Another label", input), h("button", {type: "submit"}, "Apply"));
   }
@@ -83,7 +107,7 @@ class Labelling {
     if (event.key === "u") return void this.undo();
     if (this.one === null) return;
     const label = this.labels[KEYS.indexOf(event.key)];
-    if (label !== undefined) this.teach(label);
+    if (label !== undefined) this.press(label);
     else if (event.key === "0") this.skip();
   }
 
@@ -93,15 +117,16 @@ class Labelling {
     this.attempt(() => this.turn());
   }
 
-  teach(label) {
+  // What is sent, for people, and whether the model had said so.
+  teach(given, name, isRight) {
     const {one} = this;
     if (one === null || this.isBusy) return;
     this.attempt(async () => {
-      await json("POST", of(this.info.name, ["documents", one.id, "label"]), {label});
+      await json("POST", of(this.info.name, ["documents", one.id, "label"]), given);
       this.given++;
-      this.course.push(label === one.verdict);
+      this.course.push(isRight);
       this.last = one;
-      say(`${label}. ${plural(this.given, "label")} given.`);
+      say(`${name}. ${this.count()}.`);
       if (this.given % MEASURED_EVERY === 0) this.measure();
       else this.drawGain();
       await this.turn();
@@ -142,7 +167,7 @@ class Labelling {
   async measure() {
     const {given} = this;
     try {
-      if (judgesWithout(this.info)) {
+      if (judgesWithout(this.info) && !hasSeveral(this.info)) {
         const {windows} = await get(of(this.info.name, ["evaluation"], {scores: "leave-one-out"}));
         const {accuracy, log_loss: loss} = windows.at(-1);
         this.measures = [...this.measures.filter((one) => one.given !== given), {given, accuracy, loss}].sort((a, b) => a.given - b.given);
@@ -154,7 +179,56 @@ class Labelling {
   }
 
   drawGain() {
-    put(this.gain, gain(this.info.name, this.measures, this.course, MEASURED_EVERY));
+    put(this.gain, gain(this.info.name, this.measures, this.course, MEASURED_EVERY, this.count()));
+  }
+}
+
+// Documents have several labels: a key puts one on or takes it off, Enter applies those that are on. They begin as the model
+// gives them.
+class LabellingSeveral extends Labelling {
+  count() {
+    return `${plural(this.given, "document")} labelled`;
+  }
+
+  help() {
+    return "While the document has the focus, press the number of a label to put it on or take it off, Enter to apply, 0 to skip the document, or u to undo the last one.";
+  }
+
+  draw(one) {
+    this.on = new Set(one?.labels);
+    super.draw(one);
+  }
+
+  said(one) {
+    const given = one.labels.length === 0 ? "none of the labels" : one.labels.join(", ");
+    return `The model gives it ${given}. It is least sure of ${one.verdict}, ${percent(one.probability)}.`;
+  }
+
+  button(label, key) {
+    const is = this.on.has(label);
+    return h("button", {type: "button", "aria-pressed": String(is), onclick: () => this.press(label)}, h("kbd", null, key), ` ${label}`);
+  }
+
+  applyButton() {
+    const rest = [...this.on].filter((label) => !this.labels.includes(label)).map((label) => h("button", {type: "button", "aria-pressed": "true", onclick: () => this.press(label)}, label));
+    return [...rest, h("button", {type: "button", onclick: () => this.apply()}, h("kbd", null, "Enter"), this.on.size === 0 ? " None of the labels" : " Apply")];
+  }
+
+  press(label) {
+    const on = new Set(this.on);
+    if (!on.delete(label)) on.add(label);
+    this.on = on;
+    super.draw(this.one);
+  }
+
+  apply() {
+    const labels = [...this.on].sort();
+    this.teach({labels}, labels.join(", ") || "None of the labels", labels.join("\n") === [...this.one.labels].sort().join("\n"));
+  }
+
+  key(event) {
+    if (event.key === "Enter" && event.target === this.card && this.one !== null && !event.repeat) this.apply();
+    else super.key(event);
   }
 }
 
@@ -162,9 +236,8 @@ export async function show(place, rest) {
   const {name, picker, none} = await choose("next", rest);
   if (name === null) return void put(place, none);
   const info = await get(of(name));
-  if (hasSeveral(info)) return void put(place, picker, forOneLabel());
   if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must learn some documents of each label first."));
   const below = h("div");
   put(place, picker, below);
-  await new Labelling(below, info).begin();
+  await new (hasSeveral(info) ? LabellingSeveral : Labelling)(below, info).begin();
 }

@@ -30,11 +30,11 @@ function losses(name, measures) {
 }
 
 // measures: [{given, accuracy, loss}], the first one of the beginning; none of a model without such scores. course: of
-// each label that was given, whether the model had said it.
-export function gain(name, measures, course, every) {
+// each document that was labelled, whether the model had said so. count: their number, for people.
+export function gain(name, measures, course, every, count) {
   const [first, last] = [measures[0], measures.at(-1)];
   const others = course.filter((isRight) => !isRight).length;
-  return [h("h2", null, "Progress"), h("p", null, `${plural(course.length, "label")} given; ${others} of them differ from the model's verdict.`),
+  return [h("h2", null, "Progress"), h("p", null, `${count}; ${others} of them differ from the model's verdict.`),
     first === undefined ? null : h("p", null, `Accuracy: ${percent(first.accuracy)} at the beginning, ${percent(last.accuracy)} after ${plural(last.given, "label")}. `,
       `Log-loss: ${number(first.loss)}, then ${number(last.loss)}.`),
     h("div", {class: "columns"}, measures.length < POINTS_LEAST ? null : losses(name, measures), course.length < POINTS_LEAST ? null : agreement(name, course)),
