@@ -38,11 +38,38 @@ export async function every_view_shows_it(api) {
     await tab.sees(selector, part);
     await tab.looksRight(`several-${view.replace("/tags", "").replace("/", "-")}`);
   }
-  for (const view of ["history/tags", "suspects/tags", "model/tags/sample"]) {
+  for (const view of ["history/tags", "model/tags/sample"]) {
     await tab.go(view);
     await tab.sees("p.notice", "This is for models whose documents have one label each");
     await tab.looksRight(`several-${view.replace("/tags", "").replace("/", "-")}`);
   }
+}
+
+export async function wrong_labels_are_taken_off_and_put_on(api) {
+  const {daemon, tab} = await opened(api, "overview");
+  const labelsOf = async (id) => (await daemon.call("GET", `${MODEL}/documents/${id}`)).labels;
+  const change = async (i, how) => daemon.call("PATCH", `${MODEL}/documents/d${i}`, how);
+  await change(7, {remove: ["power"]}); // had all three
+  await change(9, {add: ["travel"]});
+  const {suspects} = await daemon.call("GET", `${MODEL}/suspects`);
+  equal(suspects.slice(0, 2).map((row) => `${row.id} ${row.suggested} ${row.label}`).sort(), ["d7 add power", "d9 remove travel"], "found");
+  await tab.go("suspects/tags");
+  await tab.sees("main", "a label is too many, or missing, for");
+  await tab.looksRight("several-suspects");
+  const [first, second] = suspects;
+  await tab.page.focus("tbody tr");
+  await tab.page.keyboard.press("y");
+  await tab.sees("tbody tr:first-child", "corrected");
+  equal((await labelsOf(first.id)).includes(first.label), first.suggested === "add", "corrected");
+  await tab.page.keyboard.press("n");
+  await tab.sees("tbody tr:nth-child(2)", "kept");
+  equal((await labelsOf(second.id)).includes(second.label), second.suggested === "remove", "kept");
+  await tab.page.keyboard.press("k");
+  await tab.page.keyboard.press("u");
+  await tab.sees("tbody tr:first-child", "kept");
+  equal((await labelsOf(first.id)).includes(first.label), first.suggested === "remove", "taken back");
+  const left = (await daemon.call("GET", `${MODEL}/suspects`)).suspects.map((row) => row.id);
+  holds(![first.id, second.id].some((id) => left.includes(id)), "somebody has looked at them");
 }
 
 export async function documents_are_labelled_next(api) {
