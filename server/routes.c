@@ -167,6 +167,8 @@ static const struct nb_route ROUTES[] = {
     LONG("POST", "/v1/networks/{network}/learn", ADMIN, ROWS, LEARN_QUERY, nb_route_learn_network),
     LONG("POST", "/v1/backup", ADMIN, NONE, NO_QUERY, nb_route_backup),
     RSPAMD("/checkv2", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK),
+    RSPAMD_ROW("POST", "/checkv3", CLASSIFY, DOCUMENTS, MAIL_QUERY, nb_filter_prepare,
+               nb_route_rspamd_check_form, NB_RSPAMD_CHECK_FORM),
     RSPAMD("/check", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),
     RSPAMD("/symbols", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),
     RSPAMD("/scan", CLASSIFY, nb_route_rspamd_check, NB_RSPAMD_CHECK_OLD),

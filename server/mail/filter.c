@@ -479,6 +479,17 @@ static int check_follows(struct nb_request *request, const struct nb_string *use
                    : nb_request_check_follows(request, nb_string_of(config->filter_model), error);
 }
 
+int nb_filter_check_follows(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string *users;
+    size_t count;
+    int rc = nb_filter_users(request, &users, &count, error);
+    if (rc == 0)
+        rc = check_follows(request, users, count, error);
+    free(users);
+    return rc;
+}
+
 int nb_filter_prepare(struct nb_request *request, struct nb_error *error)
 {
     struct nb_string *users;

@@ -51,6 +51,10 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
  * "" if there is none. */
 void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME]);
 
+/* Checks that this node follows the models that judge the mail of a request. The `prepare` does it,
+ * too; it is for routes whose users stand in the body. Returns 0 or as nb_request_check_follows. */
+int nb_filter_check_follows(struct nb_request *request, struct nb_error *error);
+
 /* The `prepare` of the routes of mail software. Returns 0 when the models of the users and the
  * common model are in memory (or do not exist), otherwise NB_WAIT while a pool loads them. */
 nb_handler nb_filter_prepare;

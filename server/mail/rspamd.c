@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/mail/rspamd.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,11 @@
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
+#include "server/http/wait.h"
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
 #include "server/mail/filter_request.h"
+#include "server/mail/rspamd_form.h"
 
 /* The JSON of rspamd's protocol (rspamd 3.4: docs/developers/protocol.md, and observed behaviour of
  * its clients): objects for symbols and messages, plain strings for header fields to be added,
@@ -309,10 +312,9 @@ static bool refuses(struct nb_request *request)
     return false;
 }
 
-int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
+/* Judges the mail that is the request's body, and appends the report to the reply's body. */
+static int judge(struct nb_request *request, struct nb_error *error)
 {
-    if (refuses(request))
-        return 0;
     uint64_t start = nb_clock_monotonic();
     struct nb_filter_report *report = malloc(sizeof *report);
     if (report == NULL)
@@ -324,13 +326,102 @@ int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
     double seconds = (double)(nb_clock_monotonic() - start) / 1e9;
     if (rc == 0 &&
         nb_json_rspamd_report(&request->reply.body, config, report, &each,
-                              request->route->verb == NB_RSPAMD_CHECK ? NB_JSON_RSPAMD_V2
-                                                                      : NB_JSON_RSPAMD_OLD,
+                              request->route->verb == NB_RSPAMD_CHECK_OLD ? NB_JSON_RSPAMD_OLD
+                                                                          : NB_JSON_RSPAMD_V2,
                               seconds) != 0)
         rc = nb_error_no_memory(error);
     nb_buffer_deinit(&each);
     free(report);
+    return rc;
+}
+
+int nb_route_rspamd_check(struct nb_request *request, struct nb_error *error)
+{
+    if (refuses(request))
+        return 0;
+    int rc = judge(request, error);
     return rc != 0 ? rc : nb_reply_json(request, 200);
+}
+
+/* ---- scanning a form ------------------------------------------------------------------------- */
+
+/* A form of /checkv3. Its metadata takes the place of header fields: the request gets a carrier
+ * that looks there first. */
+struct form {
+    struct nb_carrier carrier;
+    const struct nb_carrier *below;
+    struct nb_buffer body; /* owned: a copy, which lasts as long as the request */
+    struct nb_rspamd_form parts;
+};
+
+static void form_free(void *user)
+{
+    struct form *form = user;
+    nb_rspamd_form_deinit(&form->parts);
+    nb_buffer_deinit(&form->body);
+    free(form);
+}
+
+static struct nb_string form_field(const struct nb_request *request, const char *name)
+{
+    const struct form *form = request->state;
+    size_t at = 0;
+    struct nb_string value = nb_rspamd_form_field(&form->parts, name, &at);
+    return value.bytes != NULL ? value : form->below->field(request, name);
+}
+
+static struct nb_string form_next_field(const struct nb_request *request, const char *name,
+                                        size_t *at)
+{
+    const struct form *form = request->state;
+    size_t first = 0;
+    if (nb_rspamd_form_field(&form->parts, name, &first).bytes != NULL)
+        return nb_rspamd_form_field(&form->parts, name, at);
+    return form->below->next_field(request, name, at);
+}
+
+/* Judges the mail of the form on the pool that loads models: whose they are stands in the form. */
+static int judge_form(struct nb_request *request, struct nb_error *error)
+{
+    const struct form *form = request->state;
+    struct nb_buffer *out = &request->reply.body;
+    bool is_flat = nb_rspamd_form_is_flat(form->below->field(request, "Accept"));
+    request->body = form->parts.message;
+    int rc = nb_filter_check_follows(request, error);
+    if (rc == 0 && !is_flat && nb_rspamd_form_begin(out) != 0)
+        rc = nb_error_no_memory(error);
+    if (rc == 0)
+        rc = judge(request, error);
+    if (rc == 0 && !is_flat && nb_rspamd_form_end(out) != 0)
+        rc = nb_error_no_memory(error);
+    request->body = (struct nb_string){NULL, 0};
+    if (rc != 0)
+        return rc;
+    return is_flat ? nb_reply_json(request, 200) : nb_reply_with(request, 200, NB_RSPAMD_FORM_TYPE);
+}
+
+int nb_route_rspamd_check_form(struct nb_request *request, struct nb_error *error)
+{
+    assert(request->state == NULL);
+    struct form *form = calloc(1, sizeof *form);
+    if (form == NULL)
+        return nb_error_no_memory(error);
+    request->state = form;
+    request->state_free = form_free;
+    if (nb_buffer_append(&form->body, request->body.bytes, request->body.length) != 0)
+        return nb_error_no_memory(error);
+    int rc = nb_rspamd_form_read(request->carrier->field(request, "Content-Type"),
+                                 nb_buffer_string(&form->body), &form->parts, error);
+    if (rc == NB_INVALID)
+        nb_reply_problem(request, 400, error->text);
+    if (rc != 0)
+        return rc == NB_INVALID ? 0 : rc;
+    form->carrier = *request->carrier;
+    form->carrier.field = form_field;
+    form->carrier.next_field = form_next_field;
+    form->below = request->carrier;
+    request->carrier = &form->carrier;
+    return refuses(request) ? 0 : nb_work_run(request, request->server->loads, judge_form, error);
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */

@@ -53,8 +53,9 @@ int nb_json_rspamd_auth(struct nb_buffer *out, const char *version, uint64_t upt
 
 /* What a route's handler does (nb_route's `verb`). */
 enum nb_rspamd_verb {
-    NB_RSPAMD_CHECK = 1, /* replies as /checkv2 */
-    NB_RSPAMD_CHECK_OLD, /* replies as /check, /symbols and /scan */
+    NB_RSPAMD_CHECK = 1,  /* replies as /checkv2 */
+    NB_RSPAMD_CHECK_OLD,  /* replies as /check, /symbols and /scan */
+    NB_RSPAMD_CHECK_FORM, /* takes a form, as /checkv3 (rspamd_form.h) */
     NB_RSPAMD_LEARN_SPAM,
     NB_RSPAMD_LEARN_HAM,
     NB_RSPAMD_LEARN_CLASS /* the header field Class names the label */
@@ -63,6 +64,7 @@ enum nb_rspamd_verb {
 extern const struct nb_protocol nb_protocol_rspamd;
 
 nb_handler nb_route_rspamd_check;
+nb_handler nb_route_rspamd_check_form;
 nb_handler nb_route_rspamd_learn;
 nb_handler nb_route_rspamd_ping;
 nb_handler nb_route_rspamd_stat;

@@ -23,7 +23,7 @@ ROUTES = [
     ("/v1/networks", {"GET"}), ("/v1/networks/x", {"GET", "PUT", "POST", "DELETE"}), ("/v1/networks/x/query", {"POST"}),
     ("/v1/networks/x/learn", {"POST"}),
     ("/v1/nodes", {"GET"}), ("/v1/access", {"GET"}), ("/v1/traffic", {"GET"}), ("{m}/suspects", {"GET"}), ("/v1/state/digest", {"GET"}),
-    ("/ping", {"GET"}), ("/stat", {"GET"}), ("/auth", {"GET"}),
+    ("/checkv3", {"POST"}), ("/ping", {"GET"}), ("/stat", {"GET"}), ("/auth", {"GET"}),
     *((path, {"GET", "POST"}) for path in ("/checkv2", "/check", "/symbols", "/scan", "/learnspam", "/learnham")),
 ]
 METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "BREW")

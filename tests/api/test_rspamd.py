@@ -314,7 +314,7 @@ def test_wrong_methods_and_paths(api):
             equal({name.strip() for name in reply.headers["allow"].split(",")}, {"GET", "HEAD", "POST"})
     for path in ("/ping", "/stat", "/auth"):
         equal(ask(daemon, path, spam()).status, 405)
-    for path in ("/checkv3", "/checkv", "/checkv2/", "/learn", "/fuzzyadd", "/statreset", "/v1/checkv2", "/check/v2"):
+    for path in ("/checkv4", "/checkv", "/checkv2/", "/learn", "/fuzzyadd", "/statreset", "/v1/checkv2", "/check/v2"):
         equal(ask(daemon, path, spam()).status, 404, path)
 
 
