@@ -178,13 +178,17 @@ START_TEST(bodies_are_those_of_the_routes)
         const struct nb_route *r = &routes[i];
         json_t *body = resolve(json_object_get(operation_of(r), "requestBody"));
         json_t *content = json_object_get(body, "content");
-        bool any = r->protocol->is_for_mail && r->body != NB_BODY_NONE;
+        bool is_form = r->handler == nb_route_rspamd_check_form;
+        bool any = r->protocol->is_for_mail && r->body != NB_BODY_NONE && !is_form;
         size_t types = r->body == NB_BODY_NONE                ? 0
+                       : is_form                              ? 1
                        : r->body == NB_BODY_DOCUMENTS && !any ? sizeof documents / sizeof *documents
                        : r->body == NB_BODY_ROWS              ? sizeof rows / sizeof *rows
                                                               : 1;
         ck_assert_msg(json_object_size(content) == types, "%s %s", r->method, r->pattern);
         ck_assert_msg((json_object_get(content, "*/*") != NULL) == any, "%s", r->pattern);
+        ck_assert_msg((json_object_get(content, "multipart/form-data") != NULL) == is_form, "%s",
+                      r->pattern);
         for (size_t t = 0; types > 1 && t < types; t++)
             ck_assert_ptr_nonnull(
                 json_object_get(content, r->body == NB_BODY_ROWS ? rows[t] : documents[t]));
