@@ -174,6 +174,8 @@ static int run_train(struct nb_asked *asked, struct nb_error *error)
     if (options->is_unlabelled && options->files.label != NULL)
         rc = nb_error_set(error, NB_CLIENT_USAGE, "--label and --unlabelled exclude each other");
     if (rc == 0)
+        rc = nb_source_check(options->source, error);
+    if (rc == 0)
         rc = find_separator(asked, &run.separator, error);
     run.is_mixed = run.is_mixed && run.separator == '\0'; /* a fit needs no order */
     if (rc == 0 && !options->is_new_label)
