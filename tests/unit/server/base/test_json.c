@@ -755,7 +755,8 @@ START_TEST(times_are_rfc_3339)
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         struct nb_buffer out = {0};
-        struct nb_document_info info = {(char[]){"ham"}, (char[]){""}, table[i].milliseconds, 12};
+        struct nb_document_info info = {(char[]){"ham"}, (char[]){""}, table[i].milliseconds, 12,
+                                        0};
         ck_assert_int_eq(nb_json_document_info(&out, model, &info), 0);
         json_t *value = parsed(&out);
         is_text(value, "id", "mail");
