@@ -153,31 +153,33 @@ int nb_route_challenger(struct nb_request *request, struct nb_error *error)
     return reply_challenger(request, error);
 }
 
-int nb_route_drop_challenger(struct nb_request *request, struct nb_error *error)
+/* Reads the source of a change to the challenger of a model that exists. */
+static int read_change(struct nb_request *request, struct nb_string *source, struct nb_error *error)
 {
     struct nb_model_info info;
-    struct nb_string source;
-    int rc = nb_request_source(request, &source, error);
+    int rc = nb_request_source(request, source, error);
     if (rc == 0)
         rc = nb_engine_model(request->server->engine, request->model, &info, error);
-    if (rc != 0)
-        return rc;
-    nb_model_info_deinit(&info);
-    rc = nb_challenger_drop(request->server->engine, request->model, source, error);
+    if (rc == 0)
+        nb_model_info_deinit(&info);
+    return rc;
+}
+
+int nb_route_drop_challenger(struct nb_request *request, struct nb_error *error)
+{
+    struct nb_string source;
+    int rc = read_change(request, &source, error);
+    if (rc == 0)
+        rc = nb_challenger_drop(request->server->engine, request->model, source, error);
     return rc != 0 ? rc : nb_reply_with(request, 204, NULL);
 }
 
 int nb_route_promote_challenger(struct nb_request *request, struct nb_error *error)
 {
-    struct nb_model_info info;
     struct nb_string source;
-    int rc = nb_request_source(request, &source, error);
+    int rc = read_change(request, &source, error);
     if (rc == 0)
-        rc = nb_engine_model(request->server->engine, request->model, &info, error);
-    if (rc != 0)
-        return rc;
-    nb_model_info_deinit(&info);
-    rc = nb_challenger_promote(request->server->engine, request->model, source, error);
+        rc = nb_challenger_promote(request->server->engine, request->model, source, error);
     request->has_changed = rc == 0;
     return rc != 0 ? rc : nb_route_model(request, error);
 }
