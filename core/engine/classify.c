@@ -281,26 +281,6 @@ int nb_engine_tokenize(struct nb_engine *engine, struct nb_string model,
     return rc;
 }
 
-bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model)
-{
-    return nb_parents_are_loaded(engine, model);
-}
-
-bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
-{
-    enum { KIB_BITS = 10 };
-    uint64_t needed = atomic_load_explicit(&engine->memory.needed, memory_order_relaxed);
-    if (needed == 0)
-        return false;
-    (void)nb_error_set(what, NB_CONFLICT,
-                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
-                       "every verdict, which takes up to a second; set memory to more than that, "
-                       "or to 0",
-                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
-                       (unsigned long long)(needed >> KIB_BITS) + 1);
-    return true;
-}
-
 void nb_engine_count_verdict(struct nb_engine *engine)
 {
     uint64_t period = nb_traffic_period();

@@ -23,7 +23,9 @@
 #include "core/model/engine_settings.h"
 #include "core/model/evaluation.h"
 #include "core/model/verdict.h"
+#include "core/writer/model_changes.h"
 #include "core/writer/submit.h"
+#include "core/writer/writer.h"
 #include "tokenizer/document.h"
 
 struct nb_batch;
@@ -47,30 +49,6 @@ void nb_engine_keep_superseded(struct nb_engine *engine, uint64_t seconds);
 /* Whether the store takes changes: 0, or the reason why the last commit failed (NB_DISK_FULL ...);
  * a commit that succeeds later clears it. */
 int nb_engine_ready(struct nb_engine *engine, struct nb_error *error);
-
-/* ---- changes: train and untrain -------------------------------------------------------------- */
-
-/* A batch; core/writer/submit.h has the other functions that add changes to one. */
-
-/* Validates and tokenizes a document on this thread and adds the change. If `id` is empty (length
- * 0), the id is made from the content (for a mail: from its identity, nb_mail_identity). A new
- * model takes the preset for the kind of its first document, and exists only after the commit.
- * `source` (length 0: none) names who asked for the change and is kept with it. A label without
- * bytes (NULL): the document is stored without one, and counted nowhere. With the setting
- * `new_fields`, the fields that the model lacks are added to it before this function returns,
- * unless the change is for the quarantine. On failure the batch is unchanged: NB_UNUSABLE (label,
- * id, source, values), NB_DAMAGED, NB_NOT_FOUND (no such model and no auto_create),
- * NB_NO_MEMORY. */
-int nb_batch_train(struct nb_batch *batch, const struct nb_document *document,
-                   struct nb_string label, struct nb_string id, struct nb_string source,
-                   struct nb_error *error);
-
-/* Hands the batch to the writer; it must not be touched until `done` was called, and stays the
- * caller's to free. `done` is always called (with NB_STOPPING if the engine is closing). */
-void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
-                      void *user);
-/* The same, but waits until the batch is done. For tests and tools. */
-void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -112,11 +90,6 @@ int nb_engine_remember(struct nb_engine *engine, const struct nb_verdict *verdic
 
 /* Whether the store has a model of the name, damaged or not. */
 bool nb_engine_has_model(struct nb_engine *engine, struct nb_string model);
-
-/* Whether a question about the model can be answered without loading its counts, or those of its
- * parents, from the disk. Also true if there is no such model or it is damaged: then the answer is
- * an immediate error. */
-bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
 
 /* Loads the counts if they are not in memory. Returns 0, NB_UNUSABLE (name), NB_NOT_FOUND (model),
  * NB_DAMAGED or NB_NO_MEMORY; the next call that needs the model returns the same. */
@@ -313,37 +286,15 @@ int nb_engine_evaluation_with(struct nb_engine *engine, struct nb_string model,
                               struct nb_string more, struct nb_evaluation_report *report,
                               struct nb_error *error);
 
-/* ---- administration: these wait for the disk ------------------------------------------------- */
+/* ---- what the opening met ----------------------------------------------------------
+ */
 
-/* Makes a model or changes its settings (`settings` is copied). Sets *created. NB_CONFLICT: with
- * `only_new` the model exists; or the tokenizer's settings differ and documents are learned; or the
- * parent that the settings name, or a child, cannot be one (core/model/parents.h). NB_UNUSABLE: no
- * such parent, a cycle, too many levels. Loads no counts except those of a parent, so that a
- * damaged model can be changed, too. `source` is kept with the change, here and below. */
-int nb_engine_put_model(struct nb_engine *engine, struct nb_string model,
-                        const struct nb_settings *settings, bool only_new, struct nb_string source,
-                        bool *created, struct nb_error *error);
-/* Fits the weights of a stacked model anew, on the documents that it has at the beginning, and
- * waits for the end. `stop` is called every few milliseconds: when it returns true, this function
- * returns, and the refit goes on. NB_CONFLICT: the model is not stacked. NB_NOT_FOUND, NB_DAMAGED,
- * NB_STOPPING ... */
-int nb_engine_refit(struct nb_engine *engine, struct nb_string model, struct nb_string source,
-                    bool (*stop)(void *user), void *user, struct nb_error *error);
-/* Deletes a model, even a damaged one. NB_NOT_FOUND: there is no model of the name; NB_CONFLICT: it
- * is the parent of another. Its data are deleted afterwards, in slices. */
-int nb_engine_delete_model(struct nb_engine *engine, struct nb_string model,
-                           struct nb_string source, struct nb_error *error);
 /* Whether damaged entries were found when the store was opened; fills `what` with a sentence that
  * says where, how many, and how many of their keys were replaced. */
 bool nb_engine_met_damage(struct nb_engine *engine, struct nb_error *what);
 /* Whether changes were read from the store's journal when the store was opened, as after a crash.
  * See nb_store_met_journal. */
 bool nb_engine_met_journal(struct nb_engine *engine, struct nb_error *what, bool *is_cut);
-
-/* Whether a loaded model was too large for the setting `memory`, so that it is loaded anew for
- * every verdict. If so, fills `what` with a sentence that says how much memory is needed. Any
- * thread. */
-bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
 
 /* ---- traffic --------------------------------------------------------------------------------- */
 
@@ -392,32 +343,5 @@ int nb_engine_loaded_models(struct nb_engine *engine, size_t most, char ***names
 /* Lists the names of up to `most` damaged models; the caller frees each and the array. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_engine_damaged_models(struct nb_engine *engine, size_t most, char ***names, size_t *count);
-
-/* ---- several nodes --------------------------------------------------------------------------- */
-
-/* Places of changes in the stream that several nodes share, for the code that serves clients. Any
- * thread. */
-
-/* From now on, on a node of several, each change that the calling thread makes and waits for sets
- * *number to its place in the stream; at the end it is the place of the last one. NULL ends this.
- * Receipts of nb_engine_submit carry their own places. */
-void nb_engine_collect_number(uint64_t *number);
-/* Whether this node, which is one of several, has made the change with this number and all changes
- * before it in its stream. Sets *last to the number of the last change of the stream that the node
- * has made. */
-bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last);
-
-/* Changes that the engine makes to a model by itself or for a document, when several nodes make
- * them in the same order (core/model/relayed.h). On a thread that applies operations; waits
- * for the disk. */
-
-/* Adds the fields of `settings` that the model does not have. Returns as nb_engine_put_model. */
-int nb_engine_put_fields(struct nb_engine *engine, struct nb_string model,
-                         const struct nb_settings *settings, struct nb_string source,
-                         struct nb_error *error);
-/* Gives the model the map of `settings`, which was fitted when the model's newest entry was `last`.
- * NB_CONFLICT: the model has changed since. Otherwise as nb_engine_put_model. */
-int nb_engine_put_fitted(struct nb_engine *engine, struct nb_string model, uint64_t last,
-                         const struct nb_settings *settings, struct nb_error *error);
 
 #endif

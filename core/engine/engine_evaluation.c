@@ -15,7 +15,6 @@
 #include "core/base/buffer.h"
 #include "core/base/names.h"
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/ledger/document_lists.h"
 #include "core/ledger/ledger.h"
 #include "core/model/learner.h"
@@ -24,6 +23,7 @@
 #include "core/model/registry.h"
 #include "core/model/state.h"
 #include "core/writer/recalibrate.h"
+#include "core/writer/writer.h"
 
 enum { AT_ONCE = 64 /* documents read in one snapshot: a store that must grow waits for it */ };
 

@@ -14,7 +14,6 @@
 #include "core/base/buffer.h"
 #include "core/base/system.h"
 #include "core/em/unlabelled.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/checkpoint.h"
 #include "core/model/learner.h"
@@ -26,6 +25,7 @@
 #include "core/writer/remember.h"
 #include "core/writer/submit_features.h"
 #include "core/writer/upkeep.h"
+#include "core/writer/writer.h"
 
 enum {
     SAVE_NANOSECONDS =

@@ -11,10 +11,10 @@
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger_features.h"
 #include "core/model/live.h"
 #include "core/model/registry.h"
+#include "core/writer/writer.h"
 
 enum { STEP_ROWS = 16384 };
 

@@ -11,6 +11,7 @@
 #include "core/model/model_load.h"
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
+#include "core/model/verdict.h"
 #include "core/stack/blend.h"
 
 /* ---- children -------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static bool parent_of(struct nb_engine *engine, const struct nb_live *live,
     return has;
 }
 
-bool nb_parents_are_loaded(struct nb_engine *engine, struct nb_string name)
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string name)
 {
     char next[NB_MODEL_NAME_MOST + 1];
     bool is_loaded = true;
@@ -580,7 +581,7 @@ int nb_parent_chain_keep_score_of_rows(struct nb_parent_chain *f, struct nb_engi
                                        struct nb_live *live, const struct nb_rows *rows,
                                        uint32_t label, struct nb_buffer *record)
 {
-    if (!nb_parents_are_loaded(engine, nb_live_name(live)))
+    if (!nb_engine_is_loaded(engine, nb_live_name(live)))
         return 0;
     if (take_features(f, live->counts, rows) != 0)
         return NB_NO_MEMORY;

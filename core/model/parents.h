@@ -43,10 +43,6 @@ void nb_parents_note(struct nb_engine *engine, struct nb_live *live, char **name
 int nb_parents_check_childless(struct nb_engine *engine, const struct nb_live *live,
                                const char *what, struct nb_error *error);
 
-/* Whether a model and its ancestors are in memory. Damaged and unknown ones count as loaded,
- * because an answer needs no loading. Any thread. */
-bool nb_parents_are_loaded(struct nb_engine *engine, struct nb_string name);
-
 /* ---- chains ---------------------------------------------------------------------------------- */
 
 /* A chain: a model with its parent and its parent's parent, if it has them, and their joint scores

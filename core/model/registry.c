@@ -15,6 +15,7 @@
 #include "core/model/model_load.h"
 #include "core/model/model_transaction.h"
 #include "core/model/relayed.h"
+#include "core/model/verdict.h"
 
 static void drop_reference(struct nb_live *live)
 {
@@ -192,6 +193,21 @@ static void note_need(struct nb_engine *engine, struct nb_live *live)
         return;
     while (needed > known && !atomic_compare_exchange_weak(&engine->memory.needed, &known, needed))
         ;
+}
+
+bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what)
+{
+    enum { KIB_BITS = 10 };
+    uint64_t needed = atomic_load_explicit(&engine->memory.needed, memory_order_relaxed);
+    if (needed == 0)
+        return false;
+    (void)nb_error_set(what, NB_CONFLICT,
+                       "[store] memory is %lluK, and a model needs %lluK: it is loaded anew for "
+                       "every verdict, which takes up to a second; set memory to more than that, "
+                       "or to 0",
+                       (unsigned long long)(engine->settings.memory >> KIB_BITS),
+                       (unsigned long long)(needed >> KIB_BITS) + 1);
+    return true;
 }
 
 int nb_registry_load(struct nb_engine *engine, struct nb_live *live, struct nb_error *error)

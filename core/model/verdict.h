@@ -38,6 +38,9 @@ size_t nb_decide_other(const double *probabilities, size_t size, size_t positive
 
 enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent */
 
+struct nb_engine;
+struct nb_error;
+
 struct nb_explained {
     struct nb_string token; /* bytes == NULL: the prior's row */
     struct nb_string given; /* the value that it depends on; bytes == NULL: none */
@@ -149,5 +152,17 @@ int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level);
  */
 int nb_verdict_against(struct nb_verdict *verdict, const char *const labels[2],
                        double *probability);
+
+/* ---- models in memory ------------------------------------------------------------------------ */
+
+/* Whether a question about the model can be answered without loading its counts, or those of its
+ * parents, from the disk. Also true if there is no such model or it is damaged: then the answer is
+ * an immediate error. */
+bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string model);
+
+/* Whether a loaded model was too large for the setting `memory`, so that it is loaded anew for
+ * every verdict. If so, fills `what` with a sentence that says how much memory is needed. Any
+ * thread. */
+bool nb_engine_lacks_memory(struct nb_engine *engine, struct nb_error *what);
 
 #endif

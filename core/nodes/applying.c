@@ -14,7 +14,6 @@
 #include "core/base/key.h"
 #include "core/base/system.h"
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/jobs/merge/merge.h"
 #include "core/jobs/quarantine/quarantine.h"
 #include "core/model/model_transaction.h"
@@ -25,6 +24,7 @@
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 #include "core/writer/submit.h"
+#include "core/writer/writer.h"
 
 enum {
     CARRIED_MOST = 4096,      /* operations that the writer may have at once */

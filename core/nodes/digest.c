@@ -13,12 +13,12 @@
 #include "core/base/buffer.h"
 #include "core/base/system.h"
 #include "core/base/wide.h"
-#include "core/engine/writer.h"
 #include "core/ledger/bag_coding.h"
 #include "core/ledger/ledger.h"
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
 #include "core/networks/network/named.h"
+#include "core/writer/writer.h"
 
 enum { ITEMS_UNTIMED = 1024 };
 

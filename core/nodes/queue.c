@@ -5,12 +5,12 @@
  */
 #include <stdlib.h>
 
-#include "core/engine/writer.h"
 #include "core/model/model_transaction.h"
 #include "core/model/relayed.h"
 #include "core/model/state.h"
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
+#include "core/writer/writer.h"
 
 /* ---- adding entries -------------------------------------------------------------------------- */
 

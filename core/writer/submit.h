@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Changes on their way to the writer. They are validated, tokenized and looked up on the callers'
- * threads, in parallel; the writer only applies them (nb_engine_submit in core/engine/engine.h).
+ * threads, in parallel; the writer only applies them (nb_engine_submit in core/writer/writer.h;
+ * nb_batch_train in core/writer/model_changes.h adds a document).
  */
 #ifndef NB_CORE_WRITER_SUBMIT_H
 #define NB_CORE_WRITER_SUBMIT_H

@@ -13,7 +13,6 @@
 #include "core/archive/dump/import_private.h"
 #include "core/base/buffer.h"
 #include "core/base/system.h"
-#include "core/engine/writer.h"
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/checkpoint.h"
 #include "core/model/model_load.h"
@@ -23,6 +22,7 @@
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
 #include "core/writer/upkeep.h"
+#include "core/writer/writer.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */
 

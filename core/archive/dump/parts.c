@@ -8,9 +8,9 @@
 
 #include "core/archive/dump/dump.h"
 #include "core/base/key.h"
-#include "core/engine/writer.h"
 #include "core/model/model_transaction.h"
 #include "core/model/relayed.h"
+#include "core/writer/writer.h"
 
 enum { PAGE_BYTES = 8192 };
 static const int64_t PATIENCE = INT64_C(86400000); /* milliseconds until parts are dropped: a day */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "core/base/string.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
+#include "core/writer/writer.h"
 
 static int flush(struct nb_engine *engine, void *argument, struct nb_error *error)
 {

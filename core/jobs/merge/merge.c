@@ -6,8 +6,6 @@
 #include <stdlib.h>
 
 #include "core/base/label_set.h"
-#include "core/engine/engine_models.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/apply.h"
 #include "core/model/checkpoint.h"
@@ -16,6 +14,8 @@
 #include "core/model/parents.h"
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
+#include "core/writer/model_changes.h"
+#include "core/writer/writer.h"
 
 enum {
     STEP_DOCUMENTS = 500, /* documents relabelled in one commit */

@@ -10,13 +10,13 @@
 #include "core/base/array.h"
 #include "core/base/buffer.h"
 #include "core/base/wide.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/quarantine_entries.h"
 #include "core/model/model_transaction.h"
 #include "core/model/registry.h"
 #include "core/model/relayed.h"
 #include "core/model/state.h"
+#include "core/writer/writer.h"
 
 enum {
     BYTES_MOST = 4 << 20, /* one search ends when it has found more bytes than this */

@@ -6,7 +6,6 @@
 
 #include "core/base/buffer.h"
 #include "core/base/names.h"
-#include "core/engine/writer.h"
 #include "core/model/model_transaction.h"
 #include "core/model/relayed.h"
 

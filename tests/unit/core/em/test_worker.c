@@ -12,9 +12,9 @@
 #include "core/base/system.h"
 #include "core/em/unlabelled.h"
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/model/live.h"
 #include "core/model/registry.h"
+#include "core/writer/writer.h"
 #include "tests/unit/folder.h"
 
 enum { LABELLED = 12, UNLABELLED = 3 };

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/model/state.h"
+#include "core/writer/writer.h"
 #include "tests/unit/folder.h"
 
 enum { WAITS = 3000 }; /* of 10 ms each, at most */

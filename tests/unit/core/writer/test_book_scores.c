@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/jobs/merge/merge.h"
 #include "core/model/registry.h"
+#include "core/writer/writer.h"
 #include "tests/unit/folder.h"
 
 enum { DOCUMENTS = 40 };

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/model_transaction.h"
 #include "core/store/store_private.h"
+#include "core/writer/writer.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

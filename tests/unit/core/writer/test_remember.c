@@ -11,9 +11,9 @@
 
 #include "core/base/system.h"
 #include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/model/registry.h"
 #include "core/writer/remember.h"
+#include "core/writer/writer.h"
 #include "tests/unit/folder.h"
 
 enum { MODEL = 7, DAY = 1000 };

@@ -4,8 +4,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "core/engine/writer.h"
 #include "core/model/model_transaction.h"
+#include "core/writer/writer.h"
 #include "tests/unit/folder.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/writer.h"
+#include "core/writer/writer.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/platform/platform.h"
 #include "core/base/system.h"
-#include "core/engine/engine.h"
 #include "core/model/model_transaction.h"
 #include "core/model/refit.h"
 #include "core/model/relayed.h"

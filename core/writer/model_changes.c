@@ -5,15 +5,13 @@
  * are loaded only where pairs of values need them, so that a damaged model can be changed and
  * deleted.
  */
-#include "core/engine/engine_models.h"
+#include "core/writer/model_changes.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "core/engine/engine.h"
-#include "core/engine/writer.h"
 #include "core/ledger/ledger.h"
 #include "core/model/checkpoint.h"
 #include "core/model/drift.h"
@@ -25,6 +23,7 @@
 #include "core/model/relayed.h"
 #include "core/writer/recalibrate.h"
 #include "core/writer/submit.h"
+#include "core/writer/writer.h"
 
 /* Updates the stored state of a model that is not loaded: only what the new entry changes. */
 static int touch_cold_state(struct nb_engine *engine, const struct nb_view *view,

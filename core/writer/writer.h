@@ -2,14 +2,34 @@
  *
  * The writer's thread: takes batches and tasks from the queue in the order of their arrival. It
  * commits batches in groups, runs tasks (settings, imports, deletions), and saves checkpoints in
- * quiet moments. nb_engine_submit (core/engine/engine.h) queues batches. Any thread, unless a
- * comment says otherwise.
+ * quiet moments. Any thread, unless a comment says otherwise.
  */
-#ifndef NB_CORE_ENGINE_WRITER_H
-#define NB_CORE_ENGINE_WRITER_H
+#ifndef NB_CORE_WRITER_WRITER_H
+#define NB_CORE_WRITER_WRITER_H
 
 #include "core/model/model_transaction.h"
 #include "core/model/state.h"
+#include "core/writer/batch.h"
+
+/* Hands the batch to the writer; it must not be touched until `done` was called, and stays the
+ * caller's to free. `done` is always called (with NB_STOPPING if the engine is closing). */
+void nb_engine_submit(struct nb_engine *engine, struct nb_batch *batch, nb_batch_done *done,
+                      void *user);
+/* The same, but waits until the batch is done. For tests and tools. */
+void nb_engine_apply(struct nb_engine *engine, struct nb_batch *batch);
+
+/* ---- places of changes in the stream that several nodes share -------------------------------- */
+
+/* From now on, on a node of several, each change that the calling thread makes and waits for sets
+ * *number to its place in the stream; at the end it is the place of the last one. NULL ends this.
+ * Receipts of nb_engine_submit carry their own places. */
+void nb_engine_collect_number(uint64_t *number);
+/* Whether this node, which is one of several, has made the change with this number and all changes
+ * before it in its stream. Sets *last to the number of the last change of the stream that the node
+ * has made. */
+bool nb_engine_has_applied(const struct nb_engine *engine, uint64_t number, uint64_t *last);
+
+/* ---- for core alone -------------------------------------------------------------------------- */
 
 /* Starts the thread. Returns 0 or NB_IO. */
 int nb_writer_start(struct nb_engine *engine, struct nb_error *error);
