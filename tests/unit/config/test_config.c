@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "config/value.h"
 #include "core/base/string.h"
+#include "tests/unit/run.h"
 
 #define EXAMPLE "config/bayesd.conf"
 #define MANUAL "config/README.md"
@@ -899,9 +900,5 @@ static Suite *update_suite(void)
 int main(int argc, char **argv)
 {
     bool is_update = argc > 1 && strcmp(argv[1], "--update") == 0;
-    SRunner *runner = srunner_create(is_update ? update_suite() : config_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(is_update ? update_suite() : config_suite());
 }

@@ -7,6 +7,7 @@
 
 #include "server/base/listen.h"
 #include "server/options.h"
+#include "tests/unit/run.h"
 
 enum { ARGUMENTS_MOST = 8 };
 
@@ -149,9 +150,5 @@ int main(void)
                         (int)(sizeof addresses / sizeof addresses[0]));
     tcase_add_test(tcase, takes_a_free_port_and_refuses_one_in_use);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

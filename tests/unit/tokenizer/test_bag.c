@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/feature.h"
+#include "tests/unit/run.h"
 #include "tokenizer/bag.h"
 #include "tokenizer/bag_private.h"
 
@@ -209,9 +210,5 @@ int main(void)
     tcase_add_test(tcase, agrees_with_plain_counting);
     tcase_add_test(tcase, known_features_are_counted_at_once);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run.h"
 #include "tokenizer/charset.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
@@ -296,9 +297,5 @@ int main(void)
     tcase_add_test(tcase, ends_with_the_work);
     tcase_add_test(tcase, gives_up_a_charset_that_is_wrong);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

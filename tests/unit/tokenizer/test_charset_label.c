@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run.h"
 #include "tokenizer/charset.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
@@ -277,9 +278,5 @@ int main(void)
     tcase_add_test(tcase, counts_the_labels_of_the_standard);
     tcase_add_test(tcase, tells_labels_that_say_nothing);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run.h"
 #include "tokenizer/decode.h"
 
 #define BYTES(literal) literal, sizeof(literal) - 1
@@ -179,9 +180,5 @@ int main(void)
     tcase_add_test(tests, keeps_to_the_limit);
     tcase_add_test(tests, a_charset_that_is_none_is_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

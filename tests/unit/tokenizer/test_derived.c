@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/run.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/text.h"
 #include "tokenizer/token.h"
@@ -443,9 +444,5 @@ int main(void)
     tcase_add_test(tcase, both_paths_derive_the_same);
     tcase_add_loop_test(tcase, time_is_linear, 0, sizeof hostile / sizeof *hostile);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

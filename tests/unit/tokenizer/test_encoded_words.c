@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run_with_tokenizer.h"
 #include "tokenizer/document.h"
 #include "tokenizer/mail_charset.h"
 
@@ -91,15 +92,8 @@ int main(void)
 {
     Suite *suite = suite_create("encoded words");
     TCase *tcase = tcase_create("encoded words");
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
     tcase_add_loop_test(tcase, decodes_each_case, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tcase, bounds_the_work, 0, 5);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(suite);
 }

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "tests/unit/run.h"
 #include "tokenizer/bag_private.h"
 
 static struct nb_feature_text text_of(const char *bytes, size_t length)
@@ -45,9 +46,5 @@ int main(void)
     tcase_add_test(t, long_texts_are_cut);
     Suite *suite = suite_create("feature_text");
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

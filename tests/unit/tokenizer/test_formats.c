@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run.h"
 #include "tokenizer/text_formats.h"
 
 typedef int decoder(struct nb_string text, struct nb_buffer *out);
@@ -69,9 +70,5 @@ int main(void)
     TCase *tcase = tcase_create("formats");
     tcase_add_loop_test(tcase, decodes_each_case, 0, (int)(sizeof CASES / sizeof *CASES));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

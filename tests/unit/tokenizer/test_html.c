@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/unit/run.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/html.h"
 #include "tokenizer/html_entity_table.h"
@@ -753,9 +754,5 @@ int main(void)
     tcase_add_test(tcase, test_linear_time);
     tcase_add_test(tcase, test_linear_time_of_sheets);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/unit/run.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/document.h"
 #include "tokenizer/mail.h"
@@ -714,9 +715,5 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, test_random_mails);
     tcase_add_test(tcase, test_linear_time);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/mail_decode.h"
 
@@ -136,9 +137,5 @@ int main(void)
     tcase_add_test(tcase, has_a_limit);
     tcase_add_test(tcase, takes_linear_time);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/run.h"
 #include "tokenizer/mail_file.h"
 
 #define BYTES(literal)                                                                             \
@@ -109,9 +110,5 @@ int main(void)
     tcase_add_loop_test(tcase, finds_the_header, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tcase, searches_the_first_lines);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

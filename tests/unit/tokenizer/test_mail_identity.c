@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/run.h"
 #include "tokenizer/mail_decode.h"
 #include "tokenizer/mail_identity.h"
 
@@ -183,9 +184,5 @@ int main(void)
     tcase_add_test(t, many_parts_count_to_the_last);
     tcase_add_test(t, each_key_has_ids_of_its_own);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

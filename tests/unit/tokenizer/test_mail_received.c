@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/run.h"
 #include "tokenizer/mail_header.h"
 
 static struct nb_key key;
@@ -105,9 +106,5 @@ int main(void)
     tcase_add_loop_test(tcase, words_of_each_case, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tcase, places_do_not_matter, 0, sizeof cases / sizeof *cases);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/run.h"
 #include "tokenizer/mail_content.h"
 
 static const struct {
@@ -140,9 +141,5 @@ int main(void)
     tcase_add_test(tcase, long_values_are_not_plain);
     tcase_add_test(tcase, agrees_with_gmime);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/run.h"
 #include "tokenizer/document.h"
 
 #define OWN "Received: from mail.foo.example (dsl-7.foo.example [203.0.113.7])\r\n"
@@ -240,9 +241,5 @@ int main(void)
     tcase_add_test(tests, long_names_are_no_values);
     tcase_add_test(tests, only_the_header_of_the_mail);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "tests/unit/run.h"
 #include "tokenizer/mail_file.h"
 
 enum { MOST_MAILS = 4 };
@@ -106,9 +107,5 @@ int main(void)
     tcase_add_loop_test(tcase, reads_each_case, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tcase, reads_back_what_was_written);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
+#include "tests/unit/run.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text.h"
@@ -481,9 +482,5 @@ int main(void)
     tcase_add_test(tcase, any_bytes_give_valid_tokens);
     tcase_add_loop_test(tcase, time_is_linear, 0, sizeof hostile / sizeof *hostile);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/run.h"
 #include "tokenizer/transfer_encoding.h"
 
 #include <check.h>
@@ -78,9 +79,5 @@ int main(void)
     TCase *tcase = tcase_create("transfer");
     tcase_add_loop_test(tcase, decodes_each_case, 0, (int)(sizeof CASES / sizeof *CASES));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/buffer.h"
+#include "tests/unit/run.h"
 #include "tokenizer/document.h"
 #include "tokenizer/url.h"
 
@@ -199,10 +200,7 @@ int main(void)
     tcase_add_test(tcase, every_byte_of_a_long_host_counts);
     tcase_add_test(tcase, urls_are_decoded_wherever_they_are_encoded);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int status = test_run(suite);
     nb_bag_deinit(&bag);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return status;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
+#include "tests/unit/run.h"
 #include "tokenizer/document.h"
 #include "tokenizer/text.h"
 
@@ -142,9 +143,5 @@ int main(void)
     tcase_add_test(all, an_empty_value_is_there);
     tcase_add_test(all, limits_hold_for_values);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/array.h"
 #include "core/base/error.h"
+#include "tests/unit/run.h"
 
 START_TEST(an_array_grows_by_one_and_keeps)
 {
@@ -170,9 +171,5 @@ int main(void)
     tcase_add_test(all, an_array_can_shrink_to_nothing);
     tcase_add_test(all, a_heap_keeps_the_best);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

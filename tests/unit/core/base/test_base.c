@@ -12,6 +12,7 @@
 #include "core/base/feature.h"
 #include "core/base/key.h"
 #include "core/base/system.h"
+#include "tests/unit/run.h"
 
 /* ---- error ----------------------------------------------------------------------------------- */
 
@@ -543,9 +544,5 @@ int main(void)
     tcase_add_test(all, values_are_those_of_attributes);
     tcase_add_test(all, clocks_go_forward);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/system.h"
+#include "tests/unit/run.h"
 
 enum { A_SECOND = 1000000000 };
 
@@ -27,9 +28,5 @@ int main(void)
     TCase *tests = tcase_create("clocks");
     tcase_add_test(tests, the_coarse_clock_is_a_little_behind);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/number.h"
+#include "tests/unit/run.h"
 
 static uint64_t decimal(const char *text)
 {
@@ -144,9 +145,5 @@ int main(void)
     tcase_add_test(all, wide_numbers_carry);
     tcase_add_test(all, moments_are_exact);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/system.h"
+#include "tests/unit/run.h"
 
 enum { ROUNDS = 1000 };
 
@@ -90,9 +91,5 @@ int main(void)
     tcase_add_test(all, helpers_take_part);
     tcase_add_test(all, helpers_that_never_worked_are_freed);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

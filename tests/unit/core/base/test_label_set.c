@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/label_set.h"
+#include "tests/unit/run.h"
 
 /* Writes the labels of a text, separated by commas, as a set. */
 static int write_set(const char *text, struct nb_buffer *out)
@@ -131,9 +132,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite());
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/names.h"
+#include "tests/unit/run.h"
 
 static const struct {
     const char *given, *form;
@@ -140,9 +141,5 @@ int main(void)
     tcase_add_test(tests, tells_levels_from_labels);
     tcase_add_test(tests, a_hint_has_room_for_the_longest_labels);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

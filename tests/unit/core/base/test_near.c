@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/names.h"
+#include "tests/unit/run.h"
 
 static const struct {
     const char *a, *b;
@@ -65,9 +66,5 @@ int main(void)
     tcase_add_loop_test(all, distances_are_of_single_edits, 0, (int)(sizeof pairs / sizeof *pairs));
     tcase_add_test(all, long_words_are_compared_in_part);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

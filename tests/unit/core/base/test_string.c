@@ -8,6 +8,7 @@
 
 #include "core/base/number.h"
 #include "core/base/string.h"
+#include "tests/unit/run.h"
 
 static const struct nb_string NOTHING = {NULL, 0};
 
@@ -327,9 +328,5 @@ int main(void)
     tcase_add_test(all, a_text_is_cut_between_characters);
     tcase_add_test(all, lines_are_walked);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/bayes/calibration.h"
+#include "tests/unit/run.h"
 #include "tests/unit/tokenizer/cpu_time.h"
 
 /* Two labels: log-odds of -2, -1, 1 and 2, and a violation between the middle ones. */
@@ -160,9 +161,5 @@ int main(void)
     tcase_add_test(test, stored_and_copied);
     tcase_add_test(test, many_labels_take_no_longer);
     suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/bayes/estimate.h"
+#include "tests/unit/run.h"
 
 #define ck_assert_close(a, b) ck_assert_double_eq_tol(a, b, 1e-12)
 
@@ -138,9 +139,5 @@ int main(void)
     tcase_add_test(t, zeros_and_poles_cancel);
     tcase_add_test(t, evidence_is_never_no_number);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/bayes/expected.h"
+#include "tests/unit/run.h"
 
 enum { DOCUMENTS = 40, WORDS = 12, OTHERS = 3, COLUMNS = WORDS + OTHERS, LABELS = 3, LENGTH = 5 };
 
@@ -364,9 +365,5 @@ int main(void)
     tcase_add_test(t, stops);
     tcase_add_test(t, counts_are_sums_of_shares);
     tcase_add_test(t, given_labels_are_whole);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

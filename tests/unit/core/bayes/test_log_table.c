@@ -6,6 +6,7 @@
 #include "core/bayes/estimate.h"
 #include "core/bayes/scorer.h"
 #include "core/stack/stack.h"
+#include "tests/unit/run.h"
 
 /* Whatever the table holds, the bits are those of log(). */
 static void expect_logs(const struct nb_log_table *table, uint64_t most)
@@ -92,9 +93,5 @@ int main(void)
     tcase_add_test(t, equal_tables_are_shared);
     tcase_add_test(t, small_models_are_small);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bayes/bins.h"
+#include "tests/unit/run.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -159,9 +160,5 @@ int main(void)
     tcase_add_test(lists, it_is_not_taken_for_that_of_another_model);
     tcase_add_test(lists, rows_that_were_taken_back_are_none);
     suite_add_tcase(suite, lists);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/random.h"
+#include "tests/unit/run.h"
 
 enum { LABELS = 2, NUMBERS_MOST = 1500 };
 static const uint32_t NAMES[LABELS] = {0, 1};
@@ -184,9 +185,5 @@ int main(void)
     tcase_set_timeout(choices, 120);
     tcase_add_test(choices, the_smaller_loss_of_those_that_stand_for_all);
     suite_add_tcase(suite, choices);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bayes/numbers.h"
+#include "tests/unit/run.h"
 
 #include <check.h>
 #include <math.h>
@@ -257,9 +258,5 @@ int main(void)
     tcase_add_test(readings, one_left_out_is_not_in_its_bin);
     tcase_add_test(readings, a_bin_that_only_the_document_has_says_nothing);
     suite_add_tcase(suite, readings);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

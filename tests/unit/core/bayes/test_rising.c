@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/bayes/estimate.h"
+#include "tests/unit/run.h"
 
 static double slowly(double x, uint64_t n)
 {
@@ -53,9 +54,5 @@ int main(void)
     tcase_add_test(t, as_the_sum_of_logarithms);
     tcase_add_test(t, parts_make_the_whole);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "core/bayes/explain.h"
 #include "core/bayes/scorer.h"
+#include "tests/unit/run.h"
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n)
@@ -810,9 +811,5 @@ int main(void)
     tcase_set_timeout(threads, 120);
     tcase_add_test(threads, readers_see_whole_documents_only);
     suite_add_tcase(suite, threads);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

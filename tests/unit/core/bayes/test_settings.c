@@ -8,6 +8,7 @@
 #include "core/base/buffer.h"
 #include "core/base/feature.h"
 #include "core/bayes/settings.h"
+#include "tests/unit/run.h"
 #include "tokenizer/document.h"
 
 static struct nb_prior_weight weight(const char *label, double value)
@@ -746,9 +747,5 @@ int main(void)
     tcase_add_test(form, damage_is_noticed_or_harmless);
     tcase_add_test(form, older_forms_get_defaults_and_newer_are_refused);
     suite_add_tcase(suite, form);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "core/bayes/score_view.h"
 #include "core/bayes/scorer.h"
+#include "tests/unit/run.h"
 
 /* A third label without documents changes no score, but a model with it does not use the special
  * code for two labels. So both codes can be compared, bit by bit. */
@@ -174,9 +175,5 @@ int main(void)
     tcase_add_test(tests, values_among_the_words);
     tcase_add_test(tests, other_settings_take_the_other_way);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/counts/index.h"
+#include "tests/unit/run.h"
 
 /* Returns the number whose product with `odd` is 1 modulo 2^64 (Newton's method; Warren, Hacker's
  * Delight, 10-15). */
@@ -78,9 +79,5 @@ int main(void)
     tcase_add_test(t, ids_chosen_for_one_index_do_not_meet_in_others);
     Suite *suite = suite_create("index");
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/counts/counts.h"
+#include "tests/unit/run.h"
 
 /* xorshift64* (Vigna 2016): the same numbers everywhere. */
 static uint64_t random_state;
@@ -1290,9 +1291,5 @@ int main(void)
     tcase_add_test(counts, changes_change_the_generation);
     tcase_add_test(counts, generations_of_two_models_never_meet);
     suite_add_tcase(suite, counts);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

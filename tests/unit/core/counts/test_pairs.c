@@ -8,6 +8,7 @@
 
 #include "core/counts/model.h"
 #include "core/counts/pairs.h"
+#include "tests/unit/run.h"
 
 enum { FIELDS = 4, CATEGORIES = 3, VALUES = 3, LABELS = 2, DOCUMENTS = 200 };
 
@@ -277,9 +278,5 @@ int main(void)
     tcase_add_test(tests, there_is_a_limit);
     tcase_add_test(tests, a_model_keeps_its_pairs);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/counts/cells.h"
+#include "tests/unit/run.h"
 
 enum { RECORD = 12, BITS = 15, PAGE = 2 << 20 };
 
@@ -113,9 +114,5 @@ int main(void)
     tcase_add_test(t, bytes_are_those_of_the_room);
     Suite *suite = suite_create("segments");
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/random.h"
 #include "core/em/em_guard.h"
+#include "tests/unit/run.h"
 
 enum { DOCUMENTS = 200, LABELS = 3 };
 static const double DOUBT = 1.0 / (DOCUMENTS + 2);
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_test(t, size_is_no_help);
     tcase_add_test(t, what_helps_is_clearly_better);
     tcase_add_test(t, nothing_helps_where_all_are_right);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

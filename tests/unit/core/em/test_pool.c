@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/em/em_guard.h"
+#include "tests/unit/run.h"
 
 enum { MOST = 120, LABELS = 3, FOLDS = 3 };
 
@@ -203,9 +204,5 @@ int main(void)
     tcase_add_test(t, what_is_wrong_gets_no_share);
     tcase_add_test(t, few_that_are_right_leave_a_part);
     tcase_add_test(t, impossible_labels_have_a_bounded_loss);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -16,6 +16,7 @@
 #include "core/model/registry.h"
 #include "core/writer/writer.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { LABELLED = 12, UNLABELLED = 3 };
 static const uint64_t hour = UINT64_C(3600000000000);
@@ -260,8 +261,6 @@ END_TEST
 
 int main(void)
 {
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
     Suite *s = suite_create("worker");
     TCase *t = tcase_create("worker");
     suite_add_tcase(s, t);
@@ -273,9 +272,5 @@ int main(void)
     tcase_add_loop_test(t, what_changes_during_a_fit_is_not_missed, 0, 6);
     tcase_add_test(t, a_fit_is_of_settings);
     tcase_add_test(t, a_fit_ends_with_its_settings_also_while_the_model_is_not_in_memory);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

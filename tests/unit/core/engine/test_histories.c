@@ -25,6 +25,7 @@
 #include "tests/unit/core/engine/expected.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 /* Under the thread sanitizer a history takes a second or two. */
 #ifdef __SANITIZE_THREAD__
@@ -673,12 +674,5 @@ int main(void)
     unsigned long wanted = number_from("HISTORIES", HISTORIES_DEFAULT);
     int tests = (int)((wanted + HISTORIES_TOGETHER - 1) / HISTORIES_TOGETHER);
     tcase_add_loop_test(t, any_history_is_the_same_everywhere, 0, tests);
-    SRunner *runner = srunner_create(s);
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

@@ -24,6 +24,7 @@
 #include "core/writer/submit.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { WORDS_MOST = 600, LABELS = 3 };
 
@@ -865,12 +866,5 @@ int main(void)
     tcase_add_test(refits, a_refit_that_is_cut_off_begins_again);
     tcase_add_loop_test(refits, a_commit_waits_for_two_slices_or_a_long_one, 0, 2);
     suite_add_tcase(suite, refits);
-    SRunner *runner = srunner_create(suite);
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(suite);
 }

@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "core/writer/submit.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { WORDS_MOST = 600, ASKED = 50, BASE = 200, LABELS = 2 };
 
@@ -457,12 +458,5 @@ int main(void)
     tcase_add_test(tests, a_document_that_was_relabelled_is_forgotten);
     tcase_add_test(tests, a_refit_of_the_same_rows_leaves_no_trace);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(suite);
 }

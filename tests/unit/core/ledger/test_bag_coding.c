@@ -9,6 +9,7 @@
 #include "core/base/random.h"
 #include "core/ledger/bag_coding.h"
 #include "tests/unit/hex.h"
+#include "tests/unit/run.h"
 
 START_TEST(bags)
 {
@@ -251,9 +252,5 @@ int main(void)
     tcase_add_test(t, long_bags);
     tcase_add_test(t, bags_in_two_parts_have_all_rows);
     tcase_add_test(t, bags_cut_short);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

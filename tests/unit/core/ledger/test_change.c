@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/ledger/change.h"
+#include "tests/unit/run.h"
 
 #define S(text)                                                                                    \
     {                                                                                              \
@@ -426,9 +427,5 @@ int main(void)
     tcase_add_test(t, flipped_bits_do_no_harm);
     tcase_add_test(t, impossible_values_are_found);
     tcase_add_test(t, remnants_keep_what_is_new);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

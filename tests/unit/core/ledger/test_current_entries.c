@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/ledger/document_lists.h"
+#include "tests/unit/run.h"
 
 enum { ENTRIES = 6000 };
 
@@ -76,9 +77,5 @@ int main(void)
     tcase_add_loop_test(list, draws_are_those_of_a_plain_list, 0, 3);
     tcase_add_test(list, draws_are_uniform);
     suite_add_tcase(suite, list);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -10,6 +10,7 @@
 #include "core/base/feature.h"
 #include "core/ledger/features_coding.h"
 #include "tests/unit/hex.h"
+#include "tests/unit/run.h"
 
 START_TEST(features_with_and_without_texts)
 {
@@ -237,9 +238,5 @@ int main(void)
     tcase_add_test(t, texts_are_stored_without_what_they_share);
     tcase_add_test(t, texts_of_any_kind_come_back);
     tcase_add_test(t, impossible_texts_are_found);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

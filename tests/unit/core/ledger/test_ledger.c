@@ -12,6 +12,7 @@
 #include "core/ledger/ledger_features.h"
 #include "core/ledger/record.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 enum { MODEL = 7, LARGE = 5000 };
 
@@ -502,9 +503,5 @@ int main(void)
     tcase_add_test(t, a_model_that_is_gone_leaves_nothing);
     tcase_add_test(t, indexes_are_made_again);
     tcase_add_test(t, numbers_are_above_everything);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/ledger/document_lists.h"
+#include "tests/unit/run.h"
 
 static uint64_t state;
 
@@ -81,9 +82,5 @@ int main(void)
     suite_add_tcase(s, t);
     tcase_add_test(t, the_estimate_is_near_the_truth);
     tcase_add_test(t, equal_and_empty_and_strange_documents);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -8,6 +8,7 @@
 
 #include "core/ledger/record.h"
 #include "tests/unit/hex.h"
+#include "tests/unit/run.h"
 
 typedef int reader(struct nb_string stored, struct nb_error *error);
 
@@ -263,9 +264,5 @@ int main(void)
     tcase_add_test(t, models);
     tcase_add_test(t, ranges);
     tcase_add_test(t, ranges_with_all_counts);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

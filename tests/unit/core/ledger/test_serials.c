@@ -9,6 +9,7 @@
 #include "core/ledger/record.h"
 #include "core/store/store.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 enum { STREAMS = 1 << NB_SERIALS_STREAM_BITS };
 static const uint64_t POSITION_MOST = (UINT64_C(1) << NB_SERIALS_POSITION_BITS) - 1;
@@ -150,9 +151,5 @@ int main(void)
     tcase_add_test(t, other_keys_are_passed_over);
     tcase_add_test(t, the_next_model_is_above_all);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/ledger/features_coding.h"
+#include "tests/unit/run.h"
 
 static struct nb_text_code *code;
 
@@ -135,9 +136,5 @@ int main(void)
     tcase_add_test(t, words_become_shorter);
     tcase_add_test(t, bits_behind_the_end_are_found);
     tcase_add_test(t, any_bytes_are_read);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(s);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/model/verdict.h"
+#include "tests/unit/run.h"
 
 static const struct {
     double p, threshold, band;
@@ -92,9 +93,5 @@ int main(void)
     tcase_add_test(tests, the_threshold_costs_least);
     tcase_add_test(tests, the_best_of_the_others);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "core/model/drift.h"
+#include "tests/unit/run.h"
 
 static void add(struct nb_drift *drift, unsigned count, double probability)
 {
@@ -105,9 +106,5 @@ int main(void)
     tcase_add_test(tests, certain_verdicts_have_bins);
     tcase_add_test(tests, another_kind_begins_anew);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

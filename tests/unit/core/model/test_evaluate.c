@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/model/evaluation.h"
+#include "tests/unit/run.h"
 
 static uint64_t random_state;
 static double random_number(void) /* 0 to below 1 */
@@ -903,9 +904,5 @@ int main(void)
     TCase *progress = tcase_create("progress");
     tcase_add_loop_test(progress, stretches_are_of_one_length, 0, 9);
     suite_add_tcase(suite, progress);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

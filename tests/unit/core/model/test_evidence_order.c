@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/model/verdict_parts.h"
+#include "tests/unit/run.h"
 
 enum { ROWS = 2000, KINDS = 6 };
 
@@ -74,9 +75,5 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, the_strongest_evidence_comes_first, 0, KINDS);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/model/known.h"
+#include "tests/unit/run.h"
 
 enum { N = NB_KNOWN_INPUTS };
 
@@ -158,9 +159,5 @@ int main(void)
     tcase_add_test(tests, shares_are_of_each_kind);
     tcase_add_test(tests, scores_become_odds_and_distances);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

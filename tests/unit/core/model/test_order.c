@@ -11,6 +11,7 @@
 #include "core/base/random.h"
 #include "core/counts/cells.h"
 #include "core/model/order.h"
+#include "tests/unit/run.h"
 
 enum { LABELS = 5 };
 
@@ -479,9 +480,5 @@ int main(void)
     tcase_add_test(rule, what_was_learned_wrongly_is_told);
     tcase_add_test(rule, what_was_corrected_waits_for_a_quiet_moment);
     suite_add_tcase(suite, rule);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/model/pooled.h"
+#include "tests/unit/run.h"
 
 static double probability(double log_odds)
 {
@@ -89,9 +90,5 @@ int main(void)
     suite_add_tcase(s, rows);
     tcase_add_test(rows, rows_of_one_feature_are_added);
     tcase_add_test(rows, without_own_rows_the_others_are_multiplied);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

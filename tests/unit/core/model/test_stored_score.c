@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "core/model/learner.h"
+#include "tests/unit/run.h"
 
 enum { LABELS_MOST = 40, KEPT = 16 };
 
@@ -100,9 +101,5 @@ int main(void)
     tcase_add_loop_test(tests, the_true_label_is_kept, 0, 9);
     tcase_add_test(tests, a_label_that_has_no_score_yet);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -21,6 +21,7 @@
 #include "core/stack/weights.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { WORDS = 600, DOCUMENT_MOST = 8 * WORDS, VOCABULARY = 20000 };
 
@@ -366,8 +367,6 @@ END_TEST
 
 int main(void)
 {
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
     Suite *suite = suite_create("twin_log");
     TCase *t = tcase_create("twin_log");
     suite_add_tcase(suite, t);
@@ -379,10 +378,5 @@ int main(void)
     tcase_add_loop_test(t, a_refit_teaches_the_twin_anew, 0, 2);
     tcase_add_test(t, a_deleted_model_leaves_nothing);
     tcase_add_test(t, the_switch_is_kept_to);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(suite);
 }

@@ -10,6 +10,7 @@
 #include "core/base/feature.h"
 #include "core/nodes/operation.h"
 #include "core/writer/submit_features.h"
+#include "tests/unit/run.h"
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -287,9 +288,5 @@ int main(void)
     tcase_add_test(t, what_no_node_sends_is_refused);
     tcase_add_test(t, another_version_is_named);
     tcase_add_test(t, other_bytes_do_no_harm);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -11,6 +11,7 @@
 #include "core/nodes/operation.h"
 #include "core/nodes/replica.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 #include "tokenizer/document.h"
 
 enum { LIMIT = 300, GROUP = NB_TAKEN_MOST };
@@ -209,12 +210,5 @@ int main(void)
     tcase_add_test(t, what_waits_is_published_in_order);
     tcase_add_test(t, what_is_handed_over_has_its_id);
     tcase_add_test(t, a_queue_has_bounds);
-    SRunner *runner = srunner_create(s);
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

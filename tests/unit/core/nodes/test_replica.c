@@ -17,6 +17,7 @@
 #include "core/networks/network/named.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/core/nodes/nodes.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { STEPS = 40, BATCHES = 4, CHANGES = 6, HISTORIES_DEFAULT = 25 };
 
@@ -626,12 +627,5 @@ int main(void)
     tcase_set_timeout(t, 0); /* whoever asks for more histories waits longer */
     tcase_add_test(t, what_was_queued_is_made_once);
     tcase_add_test(t, nodes_say_the_same);
-    SRunner *runner = srunner_create(s);
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

@@ -9,6 +9,7 @@
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
 #include "tests/unit/core/nodes/nodes.h"
+#include "tests/unit/run_with_tokenizer.h"
 #include <errno.h>
 #include <sys/syscall.h>
 
@@ -543,12 +544,5 @@ int main(void)
     tcase_add_test(t, what_nodes_find_has_ids_of_its_time);
     tcase_add_test(t, another_message_under_an_id_is_no_answer);
     tcase_add_test(t, a_full_disk_delays_what_is_delivered);
-    SRunner *runner = srunner_create(s);
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

@@ -12,6 +12,7 @@
 #include "core/base/random.h"
 #include "core/bayes/scorer.h"
 #include "core/stack/blend.h"
+#include "tests/unit/run.h"
 
 #define ck_assert_close(got, want)                                                                 \
     do {                                                                                           \
@@ -287,9 +288,5 @@ int main(void)
     tcase_add_test(test, as_if_they_were_learned);
     tcase_add_test(test, as_if_they_were_not_learned);
     suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

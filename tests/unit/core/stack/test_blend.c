@@ -6,6 +6,7 @@
 #include "core/bayes/scorer.h"
 #include "core/stack/blend.h"
 #include "core/stack/stack_private.h"
+#include "tests/unit/run.h"
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n)
@@ -611,9 +612,5 @@ int main(void)
     tcase_add_test(test, the_parent_gives_the_share);
     tcase_add_test(test, nothing_is_known);
     suite_add_tcase(suite, test);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

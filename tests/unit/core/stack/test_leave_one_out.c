@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/stack/stack_private.h"
+#include "tests/unit/run.h"
 
 enum { WORDS = 130, DOCUMENTS = 90, LABELS_MOST = 48, SIZE_MOST = 60 };
 
@@ -268,9 +269,5 @@ int main(void)
     tcase_add_loop_test(inputs, a_row_that_was_dropped_is_no_feature, 0, 2);
     tcase_add_loop_test(inputs, weight_scales_gradient_and_loss, 0, 3);
     suite_add_tcase(suite, inputs);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

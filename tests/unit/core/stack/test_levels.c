@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/stack/levels.h"
+#include "tests/unit/run.h"
 
 static const struct {
     const char *label;
@@ -150,9 +151,5 @@ int main(void)
     tcase_add_test(tests, ties_and_ends);
     tcase_add_test(tests, levels_agree_with_each_other);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "core/base/label_set.h"
 #include "core/base/random.h"
 #include "core/stack/multilabel_fit.h"
+#include "tests/unit/run.h"
 
 enum { WORDS = 30, DOCUMENTS = 80, LABELS = 3, WORDS_MOST = 12 };
 static const char *const NAMES[LABELS] = {"a", "b", "c"};
@@ -376,9 +377,5 @@ int main(void)
     tcase_add_test(tests, thresholds_hold_a_precision);
     tcase_add_test(tests, fits_that_are_not_made);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

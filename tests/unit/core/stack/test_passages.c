@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/stack/passages.h"
+#include "tests/unit/run.h"
 
 enum { WORDS = 1500, LABELS_MOST = NB_STACK_FEW_LABELS + 1, SIZE_MOST = 900 };
 
@@ -248,9 +249,5 @@ int main(void)
     tcase_add_test(tc, more_labels_have_no_passages);
     tcase_add_loop_test(tc, a_label_is_raised_against_all_others, 0, COUNTS);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/stack/weights.h"
+#include "tests/unit/run.h"
 
 enum { LEAST = 1 << NB_SLOTS_LEAST_BITS, MOST = 1 << NB_SLOTS_MOST_BITS };
 
@@ -289,9 +290,5 @@ int main(void)
     tcase_add_test(t, ranges_have_their_bytes);
     tcase_add_test(t, damaged_bytes_are_refused);
     tcase_add_test(t, features_are_carried_to_other_ids);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(s);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/stack/stack_private.h"
+#include "tests/unit/run.h"
 
 static uint64_t random_state;
 static uint32_t random_below(uint32_t n)
@@ -1142,9 +1143,5 @@ int main(void)
     tcase_set_timeout(threads, 120);
     tcase_add_test(threads, readers_see_whole_states_only);
     suite_add_tcase(suite, threads);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "core/stack/stack_fit.h"
 #include "core/stack/stack_private.h"
+#include "tests/unit/run.h"
 
 enum { SAMPLES = 40 };
 
@@ -270,9 +271,5 @@ int main(void)
     tcase_add_test(fits, labels_that_come_later_are_left_out);
     tcase_add_test(fits, fingerprints_tell_constants_apart);
     suite_add_tcase(suite, fits);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/stack/stack_attributes.h"
+#include "tests/unit/run.h"
 
 enum { WORDS = 150, LABELS_MOST = 48, SIZE_MOST = 60 };
 
@@ -592,9 +593,5 @@ int main(void)
     tcase_add_loop_test(t, the_switch_turns_the_twin_off, 0, counts);
     tcase_add_loop_test(t, what_was_learned_or_taken_over_is_taken_back, 0, counts);
     tcase_add_loop_test(t, copies_say_the_same, 0, counts);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -15,6 +15,7 @@
 
 #include "core/store/journal.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 enum { STORE = 4711, COMMIT = 12, RECORDS = 6 };
 
@@ -374,9 +375,5 @@ int main(void)
     tcase_add_test(tests, other_bytes_are_no_records);
     tcase_add_test(tests, a_file_that_is_too_large_is_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

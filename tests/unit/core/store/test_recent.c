@@ -12,6 +12,7 @@
 
 #include "core/base/random.h"
 #include "core/store/journal.h"
+#include "tests/unit/run.h"
 
 enum { CHANGES = 4000, KEYS = 60, TABLES = 3 };
 
@@ -266,9 +267,5 @@ int main(void)
     tcase_add_test(tests, large_values_have_room);
     tcase_add_test(tests, readers_need_no_lock);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -18,6 +18,7 @@
 #include "core/store/lease.h"
 #include "core/store/store.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 enum { KEYS = 120, VALUE_MOST = 900, SMALL_JOURNAL = 6000, MAP = 256 << 20 };
 
@@ -606,9 +607,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite());
 }

@@ -12,6 +12,7 @@
 
 #include "core/store/store.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 #ifdef __SANITIZE_THREAD__
 enum { COMMITS = 500 };
@@ -126,9 +127,5 @@ int main(void)
     suite_add_tcase(suite, t);
     tcase_set_timeout(t, 300);
     tcase_add_test(t, all_of_it_is_of_one_commit);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -22,6 +22,7 @@
 #include "core/store/store.h"
 #include "core/store/store_private.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_store *store;
@@ -947,9 +948,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite());
 }

@@ -19,6 +19,7 @@
 
 #include "core/store/store.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 /* ---- the calls that fail --------------------------------------------------------------------- */
 
@@ -413,9 +414,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite());
 }

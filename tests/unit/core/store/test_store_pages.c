@@ -22,6 +22,7 @@
 #include "core/store/pages.h"
 #include "core/store/store.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 /* Only one in so many trials of a kind is made. The thread sanitizer looks at each byte that is
  * hashed, which makes a trial a hundred times slower, and finds nothing here: there is one
@@ -812,9 +813,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite());
 }

@@ -14,6 +14,7 @@
 #include "core/model/registry.h"
 #include "core/writer/writer.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { DOCUMENTS = 40 };
 
@@ -110,16 +111,10 @@ END_TEST
 
 int main(void)
 {
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
     Suite *s = suite_create("book_scores");
     TCase *t = tcase_create("book_scores");
     suite_add_tcase(s, t);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_label_may_get_another_name_meanwhile);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

@@ -15,6 +15,7 @@
 #include "core/writer/remember.h"
 #include "core/writer/writer.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 enum { MODEL = 7, DAY = 1000 };
 
@@ -467,9 +468,5 @@ int main(void)
     tcase_add_test(times, records_wait_for_a_second);
     tcase_add_test(times, many_records_do_not_wait);
     suite_add_tcase(suite, times);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

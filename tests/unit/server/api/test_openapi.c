@@ -24,6 +24,7 @@
 #include "server/mail/filter.h"
 #include "server/mail/rspamd.h"
 #include "server/routes.h"
+#include "tests/unit/run.h"
 
 static json_t *api;
 
@@ -673,9 +674,5 @@ int main(void)
     tcase_add_test(tests, evaluations_are_as_described);
     tcase_add_test(tests, dumps_are_as_described);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -12,6 +12,7 @@
 #include "server/http/http_answer.h"
 #include "server/http/request.h"
 #include "server/http/server.h"
+#include "tests/unit/run.h"
 
 static struct nb_config config;
 static struct nb_server server = {.spool_directory = "/tmp"};
@@ -357,9 +358,5 @@ int main(void)
     tcase_add_test(tcase, verdicts_without_evidence);
     tcase_add_test(tcase, only_tokens_are_listed);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

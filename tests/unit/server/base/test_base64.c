@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/base/document_json.h"
+#include "tests/unit/run.h"
 
 enum { TEXT_MOST = 240, BYTES_MOST = TEXT_MOST };
 
@@ -106,9 +107,5 @@ int main(void)
     tcase_add_test(tests, random_texts_are_decoded_as_the_library_does);
     tcase_add_test(tests, nothing_is_written_behind_the_room);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -18,6 +18,7 @@
 #include "server/base/time.h"
 
 #include "tests/fuzz/fuzz_codec.c"
+#include "tests/unit/run.h"
 
 /* A seeded generator in this file (splitmix64), so that a failure repeats on every machine. */
 static uint64_t seed;
@@ -1041,9 +1042,5 @@ int main(void)
     tcase_add_test(anything, every_right_document_takes_the_fast_way);
     tcase_add_test(anything, numbers_are_names);
     suite_add_tcase(suite, anything);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

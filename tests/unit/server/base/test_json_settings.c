@@ -10,6 +10,7 @@
 #include "core/engine/engine.h"
 #include "server/base/dump_json.h"
 #include "server/base/settings_json.h"
+#include "tests/unit/run.h"
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
@@ -489,9 +490,5 @@ int main(void)
     tcase_add_test(dumps, long_runs_of_words_become_several_lines);
     tcase_add_test(dumps, wrong_dumps_are_refused_with_their_line);
     suite_add_tcase(suite, dumps);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

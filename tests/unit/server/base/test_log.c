@@ -10,6 +10,7 @@
 #include "server/base/log.h"
 #include "server/base/systemd.h"
 #include "server/base/time.h"
+#include "tests/unit/run.h"
 
 static struct nb_string str(const char *text)
 {
@@ -187,9 +188,5 @@ int main(void)
     tcase_add_test(tcase, lines_of_one_kind_are_bounded);
     tcase_add_test(tcase, a_field_of_the_journal_keeps_its_bytes);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

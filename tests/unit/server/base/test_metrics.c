@@ -10,6 +10,7 @@
 #include "core/engine/engine.h"
 #include "server/base/log.h"
 #include "server/base/metrics.h"
+#include "tests/unit/run.h"
 
 static const char *const methods[] = {"GET", "POST"};
 static const char *const patterns[] = {"/a", "/b/{x}"};
@@ -281,9 +282,5 @@ int main(void)
     tcase_add_test(tcase, users_are_counted_by_what_was_seen);
     tcase_add_test(tcase, further_users_are_not_counted);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

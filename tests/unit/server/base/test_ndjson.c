@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/base/ndjson.h"
+#include "tests/unit/run.h"
 
 enum { SEED = 1763 };
 
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_test(tcase, holds_nothing_of_a_line_that_is_too_long);
     tcase_add_test(tcase, does_not_copy_a_line_that_is_whole);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -11,6 +11,7 @@
 #include "core/base/feature.h"
 #include "server/client/bogofilter/bogofilter.h"
 #include "server/client/commands/command_dump.h"
+#include "tests/unit/run.h"
 #include "tokenizer/text.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
@@ -325,9 +326,5 @@ int main(void)
     tcase_add_test(all, a_dump_has_the_counts_of_the_list);
     tcase_add_test(all, a_cut_dump_is_not_whole);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "server/client/base/client.h"
 #include "server/client/base/exchange.h"
 #include "server/client/base/terminal.h"
+#include "tests/unit/run.h"
 
 static char old[] = "old\033[2J", new[] = "new";
 static char *words[] = {old, new};
@@ -173,9 +174,5 @@ int main(void)
     tcase_add_test(all, a_query_has_no_source_that_the_daemon_refuses);
     tcase_add_loop_test(all, a_table_shows_rows_by_columns, 0, sizeof TABLES / sizeof TABLES[0]);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -15,6 +15,7 @@
 
 #include "server/client/files/files.h"
 #include "server/client/files/read_file.h"
+#include "tests/unit/run.h"
 
 static char folder[64];
 
@@ -924,9 +925,5 @@ int main(void)
     tcase_add_test(all, an_index_may_name_a_long_path);
     tcase_add_test(all, random_files_do_no_harm);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

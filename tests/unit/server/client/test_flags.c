@@ -10,6 +10,7 @@
 #include "server/client/base/flags.h"
 #include "server/client/base/manual.h"
 #include "server/client/commands/commands.h"
+#include "tests/unit/run.h"
 
 static const struct nb_flag FLAGS[] = {
     NB_SWITCH("quick", 'q', is_quiet),
@@ -369,9 +370,5 @@ int main(void)
     tcase_add_test(all, a_source_is_a_short_printable_name);
     tcase_add_test(all, codes_have_exit_statuses);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

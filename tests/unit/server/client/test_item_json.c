@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/client/files/pipeline.h"
+#include "tests/unit/run.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -149,9 +150,5 @@ int main(void)
     tcase_add_test(all, label_and_id_are_sent);
     tcase_add_test(all, random_bytes_are_json);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

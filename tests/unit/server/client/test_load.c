@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/client/commands/commands.h"
+#include "tests/unit/run.h"
 
 START_TEST(quantiles_are_by_nearest_rank)
 {
@@ -27,9 +28,5 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, quantiles_are_by_nearest_rank);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

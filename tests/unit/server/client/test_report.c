@@ -11,6 +11,7 @@
 
 #include "server/client/evaluate/evaluation_report.h"
 #include "server/client/evaluate/labelled_corpus.h"
+#include "tests/unit/run.h"
 
 static char ham[] = "ham", spam[] = "sp<a&m\n";
 static char *const LABELS[] = {ham, spam};
@@ -428,9 +429,5 @@ int main(void)
                         (int)(sizeof races / sizeof *races));
     tcase_add_test(all, a_shell_reads_back_what_is_quoted);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/client/commands/mail_status.h"
+#include "tests/unit/run.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -336,9 +337,5 @@ int main(void)
     tcase_add_test(all, a_header_of_control_characters_is_read_once);
     tcase_add_test(all, a_label_with_control_characters_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

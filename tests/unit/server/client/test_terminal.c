@@ -11,6 +11,7 @@
 
 #include "core/base/string.h"
 #include "server/client/base/terminal.h"
+#include "tests/unit/run.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -252,9 +253,5 @@ int main(void)
     tcase_add_test(all, cells_are_made_safe_and_cut);
     tcase_add_test(all, a_table_without_rows_has_a_head);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

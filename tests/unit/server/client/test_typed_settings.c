@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/client/base/client.h"
+#include "tests/unit/run.h"
 
 /* Adds the settings in `text` to {"a":1} and returns the JSON, which the caller frees. */
 static char *put(const char *text, bool is_list, int expected)
@@ -67,9 +68,5 @@ int main(void)
     tcase_add_test(all, several_are_separated_by_spaces);
     tcase_add_test(all, what_is_no_setting_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "server/events/event_queue.h"
 #include "server/events/signature.h"
+#include "tests/unit/run.h"
 
 static struct nb_event_queue queue;
 
@@ -166,9 +167,5 @@ int main(void)
     tcase_add_test(all, each_event_has_an_id);
     tcase_add_test(all, a_pause_doubles);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "server/http/access.h"
+#include "tests/unit/run.h"
 
 static char train[] = "train-token-0123456789 ,train-token-2-123456789";
 static char admin[] = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad,"
@@ -299,9 +300,5 @@ int main(void)
     tcase_add_test(tests, users_that_nobody_is);
     tcase_add_test(tests, bearer_tokens);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "server/http/budget.h"
+#include "tests/unit/run.h"
 
 static struct nb_budget budgets[NB_BUDGETS];
 
@@ -169,9 +170,5 @@ int main(void)
     tcase_add_test(tcase, threads_never_exceed_it_together);
     tcase_add_test(tcase, limits_are_set_while_a_holder_is_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "server/http/decoder.h"
+#include "tests/unit/run.h"
 
 enum { MOST = 1 << 20, SEED = 1763 };
 
@@ -256,9 +257,5 @@ int main(void)
     tcase_add_loop_test(tcase, stops_a_bomb, NB_CODING_GZIP, NB_CODING_ZSTD + 1);
     tcase_add_test(tcase, refuses_a_large_zstd_window);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

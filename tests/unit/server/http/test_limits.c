@@ -6,6 +6,7 @@
 
 #include "server/http/limits.h"
 #include "server/http/tokens.h"
+#include "tests/unit/run.h"
 
 static const uint64_t SECOND = 1000000000u;
 
@@ -240,9 +241,5 @@ int main(void)
     tcase_add_test(tests, rates_hold_for_addresses_and_for_tokens);
     tcase_add_test(tests, without_a_rate_nothing_is_counted);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/http/admission.h"
+#include "tests/unit/run.h"
 
 START_TEST(a_page_of_another_site_is_foreign)
 {
@@ -100,9 +101,5 @@ int main(void)
     tcase_add_test(tests, names_that_are_listed);
     tcase_add_test(tests, a_name_that_is_too_long_is_nobodys);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

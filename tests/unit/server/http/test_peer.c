@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "server/http/access.h"
+#include "tests/unit/run.h"
 
 static struct nb_networks networks_of(const char *list)
 {
@@ -262,9 +263,5 @@ int main(void)
     tcase_add_test(tests, more_fields_than_are_kept);
     tcase_add_test(tests, the_user_behind_a_unix_socket);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

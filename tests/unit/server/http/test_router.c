@@ -13,6 +13,7 @@
 #include "server/http/router.h"
 #include "server/mail/rspamd.h"
 #include "server/routes.h"
+#include "tests/unit/run.h"
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
@@ -318,9 +319,5 @@ int main(void)
     tcase_add_loop_test(tcase, reads_each_content_type, 0, COUNT(types));
     tcase_add_loop_test(tcase, reads_each_content_encoding, 0, COUNT(codings));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

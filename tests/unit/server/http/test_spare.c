@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/http/budget.h"
+#include "tests/unit/run.h"
 
 static nb_spare_place place;
 
@@ -91,9 +92,5 @@ int main(void)
     tcase_add_test(tcase, neither_small_nor_very_large_memory_is_kept);
     tcase_add_test(tcase, what_nobody_takes_is_dropped);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/http/budget.h"
+#include "tests/unit/run.h"
 
 enum { SEED = 1763 };
 
@@ -250,9 +251,6 @@ int main(void)
     tcase_add_test(tcase, all_files_together_are_bounded);
     tcase_add_test(tcase, prepares_its_folder);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return rmdir(directory) != 0 || failed != 0;
+    int status = test_run(suite);
+    return rmdir(directory) == 0 ? status : EXIT_FAILURE;
 }

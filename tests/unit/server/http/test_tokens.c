@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/http/tokens.h"
+#include "tests/unit/run.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 /* The hash of "abc", an example of FIPS 180-4. */
@@ -283,9 +284,5 @@ int main(void)
     tcase_add_test(tests, folders_that_are_not_there);
     tcase_add_test(tests, new_tokens_are_all_different);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "server/http/user_map.h"
+#include "tests/unit/run.h"
 
 static const char text[] = "# names\n"
                            "\n"
@@ -160,9 +161,5 @@ int main(void)
     tcase_add_test(tests, texts_that_are_no_maps);
     tcase_add_test(tests, files);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "server/mail/filter_options.h"
+#include "tests/unit/run.h"
 
 START_TEST(by_hand)
 {
@@ -74,9 +75,5 @@ int main(void)
     tcase_add_test(t, little_other_mail_does_not_make_sure);
     tcase_add_test(t, the_order_stays);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -17,6 +17,7 @@
 #include "server/mail/filter.h"
 #include "server/mail/filter_options.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 #define GTUBE "JS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
@@ -1081,14 +1082,8 @@ static TCase *with_engine(void)
 
 int main(void)
 {
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
     Suite *suite = suite_create("filter");
     suite_add_tcase(suite, without_engine());
     suite_add_tcase(suite, with_engine());
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(suite);
 }

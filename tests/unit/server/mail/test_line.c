@@ -12,6 +12,7 @@
 #include "server/mail/line_head.h"
 #include "server/mail/line_reply.h"
 #include "server/mail/line_routes.h"
+#include "tests/unit/run.h"
 
 /* ---- recognizing the protocol ---------------------------------------------------------------- */
 
@@ -362,9 +363,5 @@ int main(void)
     tcase_add_test(tcase, writes_reports);
     tcase_add_loop_test(tcase, finds_the_header, 0, (int)(sizeof headers / sizeof headers[0]));
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -13,6 +13,7 @@
 #include "server/milter/command_line.h"
 #include "server/milter/milter_ask.h"
 #include "server/milter/milter_mail.h"
+#include "tests/unit/run.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -591,9 +592,5 @@ int main(void)
     tcase_add_loop_test(all, a_reply_is_checked, 0, COUNT(replies));
     tcase_add_test(all, a_reply_has_bounds);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

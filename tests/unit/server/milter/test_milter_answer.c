@@ -9,6 +9,7 @@
 
 #include "server/base/log.h"
 #include "server/milter/callbacks.h"
+#include "tests/unit/run.h"
 
 #define COUNT(table) (int)(sizeof(table) / sizeof(table)[0])
 
@@ -224,9 +225,5 @@ int main(void)
     tcase_add_test(all, forged_fields_are_removed);
     tcase_add_test(all, a_mail_without_a_verdict_passes_or_waits);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

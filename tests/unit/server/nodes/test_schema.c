@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "server/nodes/stream_worker.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 static struct nb_config config;
 
@@ -166,9 +167,5 @@ int main(void)
     tcase_add_test(t, keys_in_files);
     tcase_add_test(t, names_of_nodes);
     tcase_add_test(t, arrays_as_parameters);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/archive/backup/format.h"
+#include "tests/unit/run.h"
 
 static struct nb_string text(const char *s)
 {
@@ -140,9 +141,5 @@ int main(void)
     tcase_add_test(t, every_cut_and_every_flipped_bit_is_noticed);
     tcase_add_test(t, blocks_have_their_place);
     tcase_add_test(t, a_failure_says_why);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -4,6 +4,7 @@
  * refused.
  */
 #include "core/archive/dump/dump.h"
+#include "tests/unit/run.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -145,9 +146,5 @@ int main(void)
     tcase_add_test(t, what_is_written_reads_back);
     tcase_add_test(t, what_is_cut_off_is_no_record);
     tcase_add_test(t, what_was_changed_is_harmless);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -17,6 +17,7 @@
 #include "core/model/state.h"
 #include "core/nodes/digest.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 enum { DAY = 24 * 3600000, STREAMS = 2 };
 
@@ -202,9 +203,5 @@ int main(void)
     tcase_add_test(t, numbers_follow_the_position);
     tcase_add_test(t, old_parts_are_dropped);
     tcase_add_test(t, digests_are_of_the_parts_of_one_stream);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

@@ -15,6 +15,7 @@
 #include "core/archive/repair/repair.h"
 #include "core/archive/repair/restore.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];
 static char fresh[NB_TEST_FOLDER_SIZE + 8];
@@ -168,9 +169,5 @@ int main(void)
     tcase_add_test(tcase, a_lock_that_cannot_be_opened_is_no_leave);
     tcase_add_test(tcase, a_path_that_leaves_no_room_for_names_is_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

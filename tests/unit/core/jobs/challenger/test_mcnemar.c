@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/jobs/challenger/challenger.h"
+#include "tests/unit/run.h"
 
 static const struct {
     uint64_t a, b;
@@ -46,9 +47,5 @@ int main(void)
                         (int)(sizeof table / sizeof *table));
     tcase_add_test(all, many_documents_neither_overflow_nor_vanish);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/jobs/generate/beta.h"
+#include "tests/unit/run.h"
 
 static void assert_near(double got, double right)
 {
@@ -84,9 +85,5 @@ int main(void)
     tcase_add_test(tests, ends);
     Suite *suite = suite_create("beta");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

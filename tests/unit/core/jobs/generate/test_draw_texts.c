@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/jobs/generate/draw_values.h"
+#include "tests/unit/run.h"
 
 static size_t length_of(uint64_t seed, double mean, size_t left)
 {
@@ -100,9 +101,5 @@ int main(void)
     tcase_add_test(tests, nothing_is_offered_to_no_position);
     Suite *suite = suite_create("draw_texts");
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

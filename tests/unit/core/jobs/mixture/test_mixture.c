@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/jobs/mixture/mixture.h"
+#include "tests/unit/run.h"
 
 enum { DOCUMENTS = 60, WORDS = 12, LENGTH = 6, KINDS = 3 };
 
@@ -308,9 +309,5 @@ int main(void)
     tcase_add_test(t, variances_have_a_floor);
     tcase_add_test(t, missing_numbers_say_nothing);
     tcase_add_test(t, stops);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(s);
 }

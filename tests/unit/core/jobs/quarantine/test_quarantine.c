@@ -13,6 +13,7 @@
 #include "core/jobs/quarantine/quarantine.h"
 #include "core/ledger/quarantine_entries.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 enum { MODEL = 1 }; /* the number of the first model of a store */
 
@@ -197,13 +198,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-    /* Once a process: the MIME library cannot be set up again. */
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
-    SRunner *runner = srunner_create(suite());
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    nb_tokenizer_teardown();
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(suite());
 }

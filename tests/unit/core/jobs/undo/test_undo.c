@@ -11,6 +11,7 @@
 
 #include "core/engine/engine.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run_with_tokenizer.h"
 
 /* More than one step takes back, and more than are removed at once from a deleted model. */
 enum { DOCUMENTS = 4000 };
@@ -93,17 +94,11 @@ END_TEST
 
 int main(void)
 {
-    if (nb_tokenizer_setup(NULL) != 0)
-        return EXIT_FAILURE;
     Suite *s = suite_create("undo");
     TCase *t = tcase_create("undo");
     suite_add_tcase(s, t);
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_model_that_was_replaced_is_not_gone_on_with);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run_with_tokenizer(s);
 }

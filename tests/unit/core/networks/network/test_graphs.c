@@ -5,6 +5,7 @@
 #include "core/networks/network/graph.h"
 #include "core/networks/network/network_learn.h"
 #include "networks.h"
+#include "tests/unit/run.h"
 
 enum { MOST = 6 }; /* nodes of a graph of which all orientations are tried */
 
@@ -347,9 +348,5 @@ int main(void)
     tcase_add_test(tests, equivalence);
     tcase_add_test(tests, differences);
     tcase_add_test(tests, no_extension);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

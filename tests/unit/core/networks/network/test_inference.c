@@ -3,6 +3,7 @@
 
 #include "core/networks/network/inference.h"
 #include "networks.h"
+#include "tests/unit/run.h"
 
 static struct nb_inference_limits LIMITS = {1 << 20, 1e12};
 
@@ -303,9 +304,5 @@ int main(void)
     tcase_add_test(tests, long_products);
     tcase_add_test(tests, much_evidence_for_both);
     tcase_add_test(tests, samples);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "core/model/model_transaction.h"
 #include "core/writer/writer.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/run.h"
 
 static char directory[NB_TEST_FOLDER_SIZE];
 static struct nb_engine_settings settings;
@@ -185,9 +186,5 @@ int main(void)
     tcase_add_test(tests, kinds);
     tcase_add_test(tests, long_values);
     tcase_add_test(tests, damaged_values);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/networks/network/network.h"
 #include "networks.h"
+#include "tests/unit/run.h"
 
 static struct nb_network *two_nodes(void)
 {
@@ -184,9 +185,5 @@ int main(void)
     tcase_add_test(tests, limits);
     tcase_add_test(tests, overflow);
     tcase_add_test(tests, incomplete);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "core/networks/network/inference.h"
 #include "core/networks/network/network_learn.h"
 #include "networks.h"
+#include "tests/unit/run.h"
 
 static const struct nb_learn_settings SETTINGS = {
     .alpha = .01, .most_given = 8, .most_tests = 100000, .most_cells = 1 << 20};
@@ -330,9 +331,5 @@ int main(void)
     tcase_add_test(tests, limits);
     tcase_add_test(tests, posterior_means);
     tcase_add_test(tests, tables_come_back);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <check.h>
 
 #include "server/http/call/call.h"
+#include "tests/unit/run.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -84,9 +85,5 @@ int main(void)
     tcase_add_test(all, it_stays_closed_while_others_are_answered);
     tcase_add_test(all, without_a_pause_it_never_opens);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

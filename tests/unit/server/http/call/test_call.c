@@ -10,6 +10,7 @@
 
 #include "server/http/call/call.h"
 #include "server/http/call/path.h"
+#include "tests/unit/run.h"
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
@@ -248,9 +249,5 @@ int main(void)
     tcase_add_test(all, an_impossible_url_is_refused);
     tcase_add_test(all, a_path_that_is_too_long_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return test_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "server/base/metrics.h"
 #include "server/http/net/connections.h"
 #include "server/http/server.h"
+#include "tests/unit/run.h"
 
 static const struct nb_configuration *configuration;
 static struct nb_server server;
@@ -155,9 +156,5 @@ int main(void)
     tcase_add_test(tests, limits_each_address);
     tcase_add_test(tests, knows_probes);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }
