@@ -228,6 +228,26 @@ static void notify_end(bool is_last)
     nb_notify(is_last ? "STOPPING=1" : state);
 }
 
+/* Logs how the upgrade of models of an older version goes: at its beginning, about every ten
+ * seconds, and at its end. Returns whether it goes on. `looks`: how often it was asked, for the
+ * caller to keep. */
+static bool log_upgrade(const struct nb_server *server, unsigned *looks)
+{
+    enum { EVERY = 10 };
+    struct nb_engine_statistics s;
+    nb_engine_statistics(server->engine, &s);
+    if (s.upgraded_models == 0)
+        return false;
+    bool goes_on = s.upgrades_left > 0;
+    if (!goes_on || (*looks)++ % EVERY == 0)
+        nb_log(NB_LOG_INFO,
+               "models of an older version are computed anew models=%llu left=%llu entries=%llu "
+               "done=%llu",
+               (unsigned long long)s.upgraded_models, (unsigned long long)s.upgrades_left,
+               (unsigned long long)s.upgrade_entries, (unsigned long long)s.upgrade_done);
+    return goes_on;
+}
+
 /* Returns the signal that ends the daemon; 0: start again with the store of another node. */
 static int wait_for_stop(struct nb_server *server, const struct nb_options *options,
                          struct nb_rejoin *rejoin)
@@ -235,9 +255,12 @@ static int wait_for_stop(struct nb_server *server, const struct nb_options *opti
     static const struct timespec LOOK = {.tv_sec = 1};
     sigset_t signals;
     awaited_signals(&signals);
+    unsigned looks = 0;
+    bool upgrades = log_upgrade(server, &looks);
     for (;;) {
-        int which = server->nodes == NULL ? sigwaitinfo(&signals, NULL)
-                                          : sigtimedwait(&signals, NULL, &LOOK);
+        int which = server->nodes == NULL && !upgrades ? sigwaitinfo(&signals, NULL)
+                                                       : sigtimedwait(&signals, NULL, &LOOK);
+        upgrades = upgrades && log_upgrade(server, &looks);
         if (which == SIGHUP) {
             notify_end(false);
             nb_configure_again(options, server);

@@ -108,8 +108,9 @@ struct nb_label_info {
 };
 struct nb_model_info {
     char *name;
-    bool is_damaged;
-    char *damage;                 /* why; NULL if it is not damaged. Then only the name is known */
+    bool is_damaged;              /* it cannot be used: it is damaged, or ... */
+    bool is_upgrading;            /* ... an older version has stored it, and it is computed anew */
+    char *damage;                 /* why; NULL if it can be used. Else only the name is known */
     uint64_t documents;           /* documents with a label */
     uint64_t unlabelled;          /* documents stored without a label */
     uint64_t vocabulary;          /* distinct tokens with a count above 0 */
@@ -314,6 +315,9 @@ void nb_engine_traffic(struct nb_engine *engine, struct nb_engine_traffic *traff
 
 struct nb_engine_statistics {
     uint64_t models, models_loaded, models_damaged, models_with_parent;
+    /* Models that an older version has stored: how many there were at the start, how many are not
+     * ready yet; entries of the ledger of all of them, and how many are applied. */
+    uint64_t upgraded_models, upgrades_left, upgrade_entries, upgrade_done;
     uint64_t documents;  /* current documents of loaded models */
     uint64_t vocabulary; /* tokens with a count above 0, in all loaded models */
     uint64_t memory;     /* bytes of loaded models */

@@ -160,10 +160,13 @@ static int fill_info(const struct nb_view *view, struct nb_live *live, struct nb
     nb_model_info_deinit(info);
     if (rc != NB_DAMAGED)
         return rc;
-    *info = (struct nb_model_info){
-        .name = strdup(live->name),
-        .is_damaged = true,
-        .damage = strdup(live->damage.reason == NULL ? "" : live->damage.reason)};
+    bool is_upgrading = live->damage == NULL;
+    const char *reason =
+        is_upgrading ? "its counts are computed anew for this version" : live->damage;
+    *info = (struct nb_model_info){.name = strdup(live->name),
+                                   .is_damaged = true,
+                                   .is_upgrading = is_upgrading,
+                                   .damage = strdup(reason)};
     if (info->name != NULL && info->damage != NULL)
         return 0;
     nb_model_info_deinit(info);
@@ -371,7 +374,7 @@ static bool is_loaded(struct nb_live *live)
 
 static bool is_damaged(struct nb_live *live)
 {
-    return atomic_load(&live->damage.is_found);
+    return atomic_load(&live->unusable) == NB_LIVE_DAMAGED;
 }
 
 static int list_names(struct nb_engine *engine, bool (*wanted)(struct nb_live *live), size_t most,
@@ -465,7 +468,7 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
         struct nb_live *live = engine->registry.models[i];
         s->models += atomic_load(&live->persisted);
         s->models_with_parent += live->parent != NULL;
-        s->models_damaged += atomic_load(&live->damage.is_found);
+        s->models_damaged += atomic_load(&live->unusable) == NB_LIVE_DAMAGED;
         if (!atomic_load(&live->loaded))
             continue;
         nb_model_read_lock(live->counts);
@@ -479,6 +482,10 @@ void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics 
     }
     pthread_rwlock_unlock(&engine->registry.lock);
     s->memory += nb_log_tables_memory();
+    s->upgraded_models = atomic_load(&engine->upgrades.models);
+    s->upgrades_left = atomic_load(&engine->upgrades.left);
+    s->upgrade_entries = atomic_load(&engine->upgrades.entries);
+    s->upgrade_done = atomic_load(&engine->upgrades.done);
     s->replay_features = atomic_load(&engine->memory.tail);
     struct nb_counters *c = &engine->counters;
     s->learned = atomic_load(&c->learned);

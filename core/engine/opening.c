@@ -24,6 +24,7 @@
 #include "core/writer/ageing.h"
 #include "core/writer/remember.h"
 #include "core/writer/submit_features.h"
+#include "core/writer/upgrade.h"
 #include "core/writer/upkeep.h"
 #include "core/writer/writer.h"
 
@@ -314,12 +315,37 @@ static void list_unsaved(struct nb_engine *engine)
         nb_checkpoint_enlist(engine, engine->registry.models[i]);
 }
 
+static int put_format(struct nb_engine *engine, struct nb_view *view, void *argument,
+                      struct nb_error *error)
+{
+    (void)engine;
+    (void)argument;
+    return nb_store_raise_format(view, error);
+}
+
+/* From here on the store is changed, so daemons of its older format must not open it any more. */
+static int raise_format(struct nb_engine *engine, struct nb_error *error)
+{
+    return nb_store_format(engine->store) == NB_STORE_FORMAT
+               ? 0
+               : nb_transaction(engine, 0, put_format, NULL, error);
+}
+
+/* Models of an older version are computed anew on the writer's thread, beside its other work. Only
+ * a node does it before it opens: its streams bring changes for any model in a fixed order. */
 int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine **engine,
                    struct nb_error *error)
 {
     int rc = engine_open_reading(settings, engine, error);
     if (rc != 0)
         return rc;
+    rc = raise_format(*engine, error);
+    if (rc == 0 && settings->streams > 1)
+        rc = nb_upgrade_all(*engine, error);
+    if (rc != 0) {
+        nb_engine_close(engine);
+        return rc;
+    }
     list_unsaved(*engine);
     load_some(*engine);
     nb_store_unmap_pages((*engine)->store);
@@ -340,7 +366,7 @@ static void save_some(struct nb_engine *engine)
     struct nb_live *live = engine->unsaved.first;
     while (live != NULL && nb_clock_monotonic() < until) {
         struct nb_live *next = live->unsaved.after;
-        if (atomic_load(&live->loaded) && !atomic_load(&live->damage.is_found) &&
+        if (atomic_load(&live->loaded) && !atomic_load(&live->unusable) &&
             nb_checkpoint_all(engine, live, NULL, NULL) != 0)
             return;
         live = next;
@@ -358,6 +384,7 @@ void nb_engine_close(struct nb_engine **out)
         nb_writer_stop(engine);
         save_some(engine);
     }
+    nb_upgrade_end(engine);
     while (engine->unsaved.first != NULL)
         nb_checkpoint_forget(engine, engine->unsaved.first);
     assert(engine->unsaved.last == NULL);

@@ -280,6 +280,7 @@ int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out)
     nb_pack_varint(&w, state->twin.oldest);
     nb_pack_varint(&w, state->twin.first);
     nb_pack_varint(&w, state->twin.next);
+    nb_pack_varint(&w, state->version);
     return w.code;
 }
 
@@ -302,6 +303,11 @@ int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct
     state->twin.oldest = nb_unpack_varint(&r);
     state->twin.first = nb_unpack_varint(&r);
     state->twin.next = nb_unpack_varint(&r);
+    state->version = 0; /* of an older version, which does not say it */
+    if (r.at < r.end) {
+        state->version = (uint32_t)nb_unpack_bounded(&r, UINT32_MAX);
+        r.failed |= state->version == 0;
+    }
     return nb_unpacker_done(&r) ? 0 : corrupt(error, "a model's state");
 }
 

@@ -40,6 +40,12 @@ struct nb_twin_stored {
     uint64_t oldest, first, next;
 };
 
+/* The version of what is stored of a model beside its entries in the ledger: labels, rows, weights
+ * and slots of the twin. Raised whenever these would be others for the same entries. A model with
+ * an older version is computed anew from its entries (core/writer/upgrade.h). 0   as formats 8 and
+ * 9 of the store have it, without a number 1   the version of format 10 */
+enum { NB_DERIVED_VERSION = 1 };
+
 /* A model as its last commit left it: enough for lists, without its counts. */
 struct nb_state_record {
     uint64_t last;       /* number of its newest entry */
@@ -51,6 +57,7 @@ struct nb_state_record {
     uint32_t weights;    /* number of records in WEIGHTS */
     struct nb_ledger_totals totals;
     struct nb_twin_stored twin;
+    uint32_t version; /* NB_DERIVED_VERSION of the daemon that computed the counts */
 };
 int nb_state_write(const struct nb_state_record *state, struct nb_buffer *out);
 int nb_state_read(struct nb_state_record *state, struct nb_string stored, struct nb_error *error);

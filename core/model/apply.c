@@ -484,14 +484,17 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
     if (rc == NB_CORRUPT && r->skipped != NULL) {
         r->skipped(r->user, entry->number, &why);
         r->is_partial = true;
-        return 0;
+        rc = 0;
     }
-    return rc == 0 ? 0 : nb_error_set(error, rc, "%s", why.text);
+    if (rc != 0)
+        return nb_error_set(error, rc, "%s", why.text);
+    return ++r->applied == r->most;
 }
 
 int nb_replay_from(struct nb_replay *replay, uint64_t from, struct nb_error *error)
 {
     assert(replay->live->number != 0);
+    replay->applied = 0;
     return nb_ledger_walk(replay->view, replay->live->number, from, visit, replay, error);
 }
 
@@ -513,20 +516,27 @@ static struct nb_live *new_model(struct nb_engine *engine, uint32_t number, stru
     return good ? live : NULL;
 }
 
+int nb_replay_begin(struct nb_engine *engine, uint32_t number, struct nb_string name,
+                    const struct nb_own_key *own, struct nb_replay *replay, struct nb_error *error)
+{
+    *replay = (struct nb_replay){.live = new_model(engine, number, name, own),
+                                 .coder = engine->coder,
+                                 .learner = engine->learner};
+    return replay->live != NULL ? 0 : nb_error_no_memory(error);
+}
+
 int nb_replay_model(struct nb_engine *engine, const struct nb_view *view, uint32_t number,
                     struct nb_string name, const struct nb_own_key *own,
                     void (*skipped)(void *user, uint64_t entry, const struct nb_error *why),
                     void *user, struct nb_replay *replay, struct nb_error *error)
 {
-    *replay = (struct nb_replay){.live = new_model(engine, number, name, own),
-                                 .view = view,
-                                 .coder = engine->coder,
-                                 .learner = engine->learner,
-                                 .skipped = skipped,
-                                 .user = user};
-    if (replay->live == NULL)
-        return nb_error_no_memory(error);
-    int rc = nb_replay_from(replay, 0, error);
+    int rc = nb_replay_begin(engine, number, name, own, replay, error);
+    if (rc != 0)
+        return rc;
+    replay->view = view;
+    replay->skipped = skipped;
+    replay->user = user;
+    rc = nb_replay_from(replay, 0, error);
     if (rc != 0) {
         nb_live_free(replay->live);
         replay->live = NULL;

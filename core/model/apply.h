@@ -81,6 +81,7 @@ struct nb_replay {
      * (struct nb_applying). NULL: there is no checkpoint, or it has no ranges. */
     const uint64_t *marks;
     size_t mark_count;
+    size_t most;    /* entries that one call of nb_replay_from applies; 0: all that there are */
     bool is_behind; /* after a checkpoint: only rows are changed, labels and sums are up to date */
     /* Called for each entry that does not fit, which is then skipped. NULL: such an entry is an
      * error. */
@@ -94,6 +95,7 @@ struct nb_replay {
     /* Private. */
     bool is_import; /* an import: its entries do not teach the weights, which come with its last
                        entry */
+    size_t applied; /* entries that this call of nb_replay_from has applied */
     struct nb_delta delta;
     struct nb_entry replaced;
     struct nb_buffer score;
@@ -104,9 +106,17 @@ void nb_replay_deinit(struct nb_replay *replay);
  * NB_NO_MEMORY or a code of the store. */
 int nb_replay_entry(struct nb_replay *replay, const struct nb_entry *entry, struct nb_error *error);
 
-/* Applies the model's entries from the number `from` on. Returns as nb_replay_entry does, or
- * NB_CORRUPT for a damaged entry. */
+/* Applies the model's entries from the number `from` on. Returns as nb_replay_entry does,
+ * NB_CORRUPT for a damaged entry, or 1 after `most` entries: the caller goes on after
+ * replay->last. */
 int nb_replay_from(struct nb_replay *replay, uint64_t from, struct nb_error *error);
+
+/* Begins the replay of all entries of the model `number`, with the name `name` and the own key
+ * `own` (NULL: none): sets replay->live to a model without documents, which the caller frees, and
+ * what the replay borrows of the engine. The caller sets `view`, calls nb_replay_from, and deinits
+ * `replay` in any case. Returns 0 or NB_NO_MEMORY. */
+int nb_replay_begin(struct nb_engine *engine, uint32_t number, struct nb_string name,
+                    const struct nb_own_key *own, struct nb_replay *replay, struct nb_error *error);
 
 /* Builds the model `number`, with the name `name` and the own key `own` (NULL: none), only from its
  * entries in `view`. `skipped` as in struct nb_replay. Fills `replay`; the caller frees

@@ -66,7 +66,8 @@ struct nb_state_record nb_checkpoint_state(const struct nb_live *live, uint64_t 
                                     .labels = nb_model_label_count(live->counts),
                                     .weights = c->weights,
                                     .totals = c->totals,
-                                    .twin = c->twin.stored};
+                                    .twin = c->twin.stored,
+                                    .version = NB_DERIVED_VERSION};
 }
 
 /* ---- the list of unsaved models -------------------------------------------------------------- */
@@ -683,4 +684,39 @@ int nb_put_state(struct nb_engine *engine, const struct nb_view *view, struct nb
         return nb_error_no_memory(error);
     return nb_store_put(view, NB_TABLE_STATE, nb_store_key_string(&key),
                         (struct nb_string){out->bytes, out->length}, error);
+}
+
+/* ---- a model that was computed from its entries ---------------------------------------------- */
+
+int nb_replayed_put_ranges(struct nb_engine *engine, struct nb_view *view,
+                           const struct nb_live *live, uint32_t range, struct nb_error *error)
+{
+    uint32_t end = nb_ranges_of(nb_model_rows(live->counts));
+    int rc = 0;
+    assert(range % NB_REPLAYED_RANGES == 0);
+    if (end > range + NB_REPLAYED_RANGES)
+        end = range + NB_REPLAYED_RANGES;
+    for (uint32_t i = range; rc == 0 && i < end; i++)
+        rc = nb_checkpoint_put_range(engine, view, live, i, error);
+    return rc;
+}
+
+int nb_replayed_put_records(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                            bool has_weights, struct nb_error *error)
+{
+    struct nb_checkpoint *c = &live->checkpoint;
+    assert(live->number != 0);
+    c->replay = c->last + 1;
+    c->tail = 0;
+    c->weights = 0;
+    c->twin = (struct nb_twin_log){.bytes = 0};
+    int rc = nb_put_model(engine, view, live, &live->published->settings, error);
+    for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
+        rc = nb_put_label(engine, view, live, i, error);
+    if (rc == 0 && has_weights)
+        rc = nb_put_weights(engine, view, live, error);
+    if (rc == 0 && has_weights)
+        rc = nb_twin_log_put(engine, view, live, error);
+    struct nb_state_record state = nb_checkpoint_state(live, c->last);
+    return rc != 0 ? rc : nb_put_state(engine, view, live, &state, error);
 }

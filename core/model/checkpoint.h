@@ -46,6 +46,19 @@ void nb_checkpoint_forget(struct nb_engine *engine, struct nb_live *live);
 int nb_checkpoint_drop(const struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
                        size_t most, struct nb_error *error);
 
+/* Write a model that was computed from all of its entries, of which live->checkpoint.last is the
+ * newest: first its ranges, in transactions of bounded size; then its other records, with its
+ * totals as live->checkpoint has them and the state record last, which makes all of them valid. */
+
+/* Writes up to NB_REPLAYED_RANGES ranges of rows from `range` on. Returns 0 or a code. */
+enum { NB_REPLAYED_RANGES = 256, NB_REPLAYED_RANGE_BYTES = 32768 };
+int nb_replayed_put_ranges(struct nb_engine *engine, struct nb_view *view,
+                           const struct nb_live *live, uint32_t range, struct nb_error *error);
+/* Writes the record of the model, its labels, its weights if it has some, and its state. Returns 0
+ * or a code. */
+int nb_replayed_put_records(struct nb_engine *engine, struct nb_view *view, struct nb_live *live,
+                            bool has_weights, struct nb_error *error);
+
 /* How many ranges a commit of `features` feature changes should write, so that the tails of all
  * models together stay within `replay_features`. */
 uint32_t nb_checkpoint_due(const struct nb_engine *engine, uint64_t features);

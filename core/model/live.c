@@ -305,7 +305,7 @@ void nb_live_free(struct nb_live *live)
     pthread_mutex_destroy(&live->loading);
     pthread_mutex_destroy(&live->lock);
     free(live->unused.rows);
-    free(live->damage.reason);
+    free(live->damage);
     free(live->own);
     free(live->own_key);
     free(live->parent);
@@ -342,22 +342,31 @@ void nb_live_note_memory(struct nb_live *live)
 void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why)
 {
     pthread_mutex_lock(&live->lock);
-    if (!atomic_load(&live->damage.is_found)) {
-        live->damage.reason = strdup(why->text);
-        atomic_store(&live->damage.is_found, true);
+    if (atomic_load(&live->unusable) != NB_LIVE_DAMAGED) {
+        live->damage = strdup(why->text);
+        atomic_store(&live->unusable, NB_LIVE_DAMAGED);
     }
     pthread_mutex_unlock(&live->lock);
 }
 
 int nb_live_check(struct nb_live *live, struct nb_error *error)
 {
-    if (!atomic_load(&live->damage.is_found))
+    int why = atomic_load(&live->unusable);
+    if (why == NB_LIVE_USABLE)
         return 0;
+    if (why == NB_LIVE_UPGRADING)
+        return nb_error_about(
+            error,
+            nb_error_set(error, NB_DAMAGED,
+                         "the model '%s' was stored by an older version, and its counts are being "
+                         "computed anew from its documents: try again later; /readyz shows how far "
+                         "that is",
+                         live->name),
+            "model_upgrading", NULL);
     return nb_error_set(error, NB_DAMAGED,
                         "the model '%s' is damaged (%s): delete it, or import a copy over it; "
                         "`bayesd --verify` lists the damage",
-                        live->name,
-                        live->damage.reason == NULL ? "out of memory" : live->damage.reason);
+                        live->name, live->damage == NULL ? "out of memory" : live->damage);
 }
 
 int nb_live_note(struct nb_live *live, int rc, const struct nb_error *why, struct nb_error *error)

@@ -107,6 +107,13 @@ struct nb_checkpoint {
     struct nb_ledger_totals totals;
 };
 
+/* Why a model cannot be used. */
+enum nb_live_unusable {
+    NB_LIVE_USABLE = 0,
+    NB_LIVE_DAMAGED,  /* its stored bytes are damaged */
+    NB_LIVE_UPGRADING /* its counts are of an older version (core/writer/upgrade.h) */
+};
+
 struct nb_live {
     char *name;      /* owned */
     char *parent;    /* owned; NULL: none; changed by the writer, under the registry's lock */
@@ -121,12 +128,10 @@ struct nb_live {
     atomic_bool persisted;       /* it is in the store; until then only trainers see it */
     atomic_bool removed;         /* deleted or replaced; waiting changes are refused */
     atomic_bool loaded;          /* `published` and `counts` are set */
-    struct {
-        atomic_bool is_found;
-        char *reason; /* owned; set once, before `is_found` */
-    } damage;
-    atomic_uint_fast64_t bytes; /* the model's part of the engine's sum of memory */
-    atomic_uint_fast64_t used;  /* nb_clock_monotonic of the last use */
+    atomic_int unusable;         /* enum nb_live_unusable: other than 0, every use is refused */
+    char *damage;                /* owned; set once, before NB_LIVE_DAMAGED */
+    atomic_uint_fast64_t bytes;  /* the model's part of the engine's sum of memory */
+    atomic_uint_fast64_t used;   /* nb_clock_monotonic of the last use */
     pthread_mutex_t loading, lock;
     struct nb_published *published;
     struct nb_model *counts;
@@ -255,7 +260,7 @@ void nb_live_note_memory(struct nb_live *live);
 
 /* Marks the model damaged until it is deleted or replaced. The first reason is kept. */
 void nb_live_set_damaged(struct nb_live *live, const struct nb_error *why);
-/* 0, or NB_DAMAGED with the reason. */
+/* 0, or NB_DAMAGED with the reason why the model cannot be used: damage, or an upgrade. */
 int nb_live_check(struct nb_live *live, struct nb_error *error);
 /* Handles the result of reading the model's data: returns `rc`, and copies `why` to `error`.
  * NB_CORRUPT marks the model as damaged and becomes NB_DAMAGED; if the model was deleted, and its

@@ -84,7 +84,7 @@ bool nb_engine_is_loaded(struct nb_engine *engine, struct nb_string name)
         struct nb_live *live;
         if (nb_registry_find(engine, name, true, &live, NULL) != 0)
             return true;
-        is_loaded = atomic_load(&live->loaded) || atomic_load(&live->damage.is_found);
+        is_loaded = atomic_load(&live->loaded) || atomic_load(&live->unusable);
         goes_on = parent_of(engine, live, next);
         nb_registry_release(engine, &live);
         name = nb_string_of(next);

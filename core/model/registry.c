@@ -384,21 +384,43 @@ int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t m
     return names == NULL ? nb_error_no_memory(error) : 0;
 }
 
-struct nb_live *nb_registry_first(struct nb_engine *engine,
-                                  bool (*matches)(const struct nb_live *live))
+static bool is_in_use(const struct nb_live *live)
+{
+    return atomic_load(&live->loaded) && atomic_load(&live->persisted) &&
+           !atomic_load(&live->unusable);
+}
+
+static struct nb_live *first(struct nb_engine *engine,
+                             bool (*is_wanted)(const struct nb_live *live),
+                             bool (*matches)(const struct nb_live *live))
 {
     struct nb_live *found = NULL;
     pthread_rwlock_rdlock(&engine->registry.lock);
     for (size_t i = 0; found == NULL && i < engine->registry.count; i++) {
         struct nb_live *live = engine->registry.models[i];
-        if (atomic_load(&live->loaded) && atomic_load(&live->persisted) &&
-            !atomic_load(&live->removed) && !atomic_load(&live->damage.is_found) && matches(live))
+        if (is_wanted(live) && !atomic_load(&live->removed) && matches(live))
             found = live;
     }
     if (found != NULL)
         atomic_fetch_add(&found->references, 1);
     pthread_rwlock_unlock(&engine->registry.lock);
     return found;
+}
+
+struct nb_live *nb_registry_first(struct nb_engine *engine,
+                                  bool (*matches)(const struct nb_live *live))
+{
+    return first(engine, is_in_use, matches);
+}
+
+bool nb_registry_is_older(const struct nb_live *live)
+{
+    return atomic_load(&live->unusable) == NB_LIVE_UPGRADING && !atomic_load(&live->removed);
+}
+
+struct nb_live *nb_registry_first_older(struct nb_engine *engine)
+{
+    return first(engine, nb_registry_is_older, nb_registry_is_older);
 }
 
 struct reading {
@@ -409,6 +431,13 @@ struct reading {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+static void note_older(struct nb_engine *engine, const struct nb_state_record *state)
+{
+    atomic_fetch_add(&engine->upgrades.models, 1);
+    atomic_fetch_add(&engine->upgrades.left, 1);
+    atomic_fetch_add(&engine->upgrades.entries, state->totals.entries);
+}
+
 static int read_tail(const struct reading *r, struct nb_live *live, struct nb_error *error)
 {
     struct nb_store_key key = nb_store_key_model(live->number);
@@ -417,7 +446,10 @@ static int read_tail(const struct reading *r, struct nb_live *live, struct nb_er
     int rc = nb_store_get(r->view, NB_TABLE_STATE, nb_store_key_string(&key), &value, error);
     if (rc == 0)
         rc = nb_state_read(&state, value, error);
-    if (rc == 0) {
+    if (rc == 0 && state.version != NB_DERIVED_VERSION) {
+        atomic_store(&live->unusable, NB_LIVE_UPGRADING);
+        note_older(r->engine, &state);
+    } else if (rc == 0) {
         atomic_store(&live->tail, state.tail);
         atomic_fetch_add(&r->engine->memory.tail, state.tail);
     }
@@ -614,7 +646,7 @@ static struct coldness *list_loaded(struct nb_engine *engine, size_t *count, uin
  */
 static bool will_be_fitted(struct nb_engine *engine, const struct nb_live *live)
 {
-    return atomic_load(&live->wants_refit) && !atomic_load(&live->damage.is_found) &&
+    return atomic_load(&live->wants_refit) && !atomic_load(&live->unusable) &&
            nb_transaction_health(engine, NULL) == 0;
 }
 

@@ -58,6 +58,12 @@ void nb_registry_remove(struct nb_engine *engine, struct nb_live *live);
 struct nb_live *nb_registry_first(struct nb_engine *engine,
                                   bool (*matches)(const struct nb_live *live));
 
+/* Whether an older version has stored the model, and it is not upgraded yet
+ * (core/writer/upgrade.h). */
+bool nb_registry_is_older(const struct nb_live *live);
+/* Returns the first such model, with a reference for the caller; NULL: there is none. */
+struct nb_live *nb_registry_first_older(struct nb_engine *engine);
+
 /* Lists the names of up to `most` persisted models after the name `after` (length 0: from the
  * first), in order. The caller frees each name and the array. Sets *more if there are more. */
 int nb_registry_names(struct nb_engine *engine, struct nb_string after, size_t most, char ***names,

@@ -110,6 +110,12 @@ struct nb_health {
     uint64_t not_before, pause, refused_bytes;
 };
 
+/* Models that an older version has stored, and that are computed anew (core/writer/upgrade.h). */
+struct nb_upgrades {
+    atomic_uint_fast64_t models, left;  /* models at the start, and of these not ready yet */
+    atomic_uint_fast64_t entries, done; /* entries of the ledger: of all of them, and applied */
+};
+
 struct nb_engine {
     struct nb_engine_settings settings;
     char *directory;
@@ -125,6 +131,7 @@ struct nb_engine {
     struct nb_health health;
     struct nb_counters counters;
     struct nb_traffic traffic;
+    struct nb_upgrades upgrades;
     atomic_uint_fast64_t superseded_seconds; /* as in the settings, until it is changed */
     bool writer_started;
     pthread_t writer;
@@ -133,6 +140,7 @@ struct nb_engine {
     struct nb_stream_states stream_states;  /* positions in the streams that nodes share */
     struct nb_serials serials;              /* as committed, or as of the open transaction */
     struct nb_importing *importing;         /* imports under way */
+    struct nb_upgrading *upgrading;         /* under way (core/writer/upgrade.h), or NULL */
     struct nb_unused_pass unused;           /* under way */
     struct nb_ageing *ageing;               /* NULL: not there yet */
     struct nb_recalibration *recalibration; /* under way (core/writer/recalibrate.h), or NULL */

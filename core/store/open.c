@@ -281,10 +281,11 @@ static int refuse_format(const struct nb_store *store, uint64_t format, struct n
                             "bayesd",
                             store->file.path, (unsigned long long)format, NB_STORE_FORMAT);
     return nb_error_set(error, NB_VERSION,
-                        "%s has store format %llu, this bayesd reads %d: export every model with "
-                        "the bayesd that wrote it, and import the files with this one into an "
+                        "%s has store format %llu, this bayesd reads %d to %d: export every model "
+                        "with the bayesd that wrote it, and import the files with this one into an "
                         "empty directory",
-                        store->file.path, (unsigned long long)format, NB_STORE_FORMAT);
+                        store->file.path, (unsigned long long)format, NB_STORE_OLDEST_FORMAT,
+                        NB_STORE_FORMAT);
 }
 
 /* Whether the value is that of format 1, whose checksums covered the value alone. */
@@ -308,6 +309,7 @@ static int check_format(const struct nb_view *view, struct nb_error *error)
     if (rc == 0 && is_first_format(&sealed))
         return refuse_format(store, 1, error);
     rc = nb_store_get(view, NB_TABLE_META, FORMAT_KEY, &value, error);
+    store->format = NB_STORE_FORMAT;
     if ((rc == NB_NOT_FOUND || rc == NB_CORRUPT) && store->reading)
         return 0; /* a rebuild writes it anew, and ledger entries have their own format numbers */
     if (rc == NB_NOT_FOUND || rc == NB_CORRUPT)
@@ -322,13 +324,27 @@ static int check_format(const struct nb_view *view, struct nb_error *error)
     if (r.failed || format == 0)
         return nb_error_set(error, NB_CORRUPT, "%s: the format's number is damaged",
                             store->file.path);
-    return format == NB_STORE_FORMAT ? 0 : refuse_format(store, format, error);
+    if (format < NB_STORE_OLDEST_FORMAT || format > NB_STORE_FORMAT)
+        return refuse_format(store, format, error);
+    store->format = (unsigned)format;
+    return 0;
 }
 
 static int put_format(const struct nb_view *view, struct nb_error *error)
 {
     static const char format[] = {NB_STORE_FORMAT};
+    view->store->format = NB_STORE_FORMAT;
     return nb_store_put(view, NB_TABLE_META, FORMAT_KEY, (struct nb_string){format, 1}, error);
+}
+
+unsigned nb_store_format(const struct nb_store *store)
+{
+    return store->format;
+}
+
+int nb_store_raise_format(const struct nb_view *view, struct nb_error *error)
+{
+    return put_format(view, error);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

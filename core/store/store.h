@@ -46,7 +46,11 @@
 #include "core/base/error.h"
 
 /* Raised whenever stored bytes change their meaning. */
-enum { NB_STORE_FORMAT = 9 };
+enum { NB_STORE_FORMAT = 10 };
+/* The oldest format that is read. The formats from it on differ in what the models' counts were
+ * computed from the ledger's entries, which models tell by themselves (NB_DERIVED_VERSION of
+ * core/ledger/record.h). */
+enum { NB_STORE_OLDEST_FORMAT = 8 };
 
 /* Keys begin with the model's number (4 bytes, big-endian), except in META, MODELS and LEDGER. */
 enum nb_table {
@@ -121,6 +125,13 @@ int nb_store_open(const char *directory, uint64_t map_size, struct nb_store **st
  * present format. Only snapshots are possible. */
 int nb_store_open_reading(const char *directory, struct nb_store **store, uint32_t *damaged,
                           struct nb_error *error);
+
+/* The format in which the store is, NB_STORE_OLDEST_FORMAT to NB_STORE_FORMAT. */
+unsigned nb_store_format(const struct nb_store *store);
+
+/* Writer. Notes in the open transaction that the store is of the present format, so that older
+ * daemons refuse it from now on. Returns 0 or a code. */
+int nb_store_raise_format(const struct nb_view *view, struct nb_error *error);
 
 /* Whether the store found a journal when it was opened, because it had not been closed. The text of
  * `what` tells how much of the journal was read. *is_cut: changes at its end may be missing. */

@@ -62,6 +62,7 @@ struct nb_store {
     uint64_t seeds[NB_TABLES]; /* seeds of the checksums, one for each table */
     bool reading;              /* opened for reading only */
     uint32_t damaged;          /* bit t: pages of table t are damaged; only when reading */
+    unsigned format;           /* as the file has it; 0: not read yet */
     char unknown_table[NB_PAGES_NAME_MOST]; /* name of an unknown table in the file; "": none */
     struct nb_gate gate; /* snapshots pass it; the writer closes it to move the map */
 

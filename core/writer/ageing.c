@@ -158,7 +158,7 @@ static bool join_model(struct nb_engine *engine, struct nb_group *group, struct 
                        size_t most)
 {
     if (live->number == 0 || !atomic_load(&live->persisted) || atomic_load(&live->removed) ||
-        atomic_load(&live->damage.is_found) || live->published == NULL)
+        atomic_load(&live->unusable) || live->published == NULL)
         return false;
     const struct nb_settings *settings = &live->published->settings;
     struct taking t = wanted(live, settings, live->checkpoint.totals.current);
@@ -230,7 +230,7 @@ static bool age_model(struct nb_engine *engine, const char *name, size_t most)
     if (nb_registry_find(engine, nb_string_of(name), false, &live, NULL) != 0)
         return false;
     found = nb_remember_age(engine, live);
-    bool is_wanted = !atomic_load(&live->damage.is_found) &&
+    bool is_wanted = !atomic_load(&live->unusable) &&
                      (atomic_load(&live->loaded) ||
                       (is_due_cold(engine, live) && nb_registry_load(engine, live, NULL) == 0));
     if (is_wanted)
@@ -317,7 +317,7 @@ static bool begin_model(struct disk *d, uint32_t number)
     end_model(d);
     d->live = live_of(d->engine, number);
     return d->live != NULL && atomic_load(&d->live->persisted) &&
-           !atomic_load(&d->live->damage.is_found) &&
+           !atomic_load(&d->live->unusable) &&
            nb_batch_new(d->engine, nb_live_name(d->live), false, &d->batch, NULL) == 0;
 }
 

@@ -537,7 +537,7 @@ static int put_slices(struct nb_group *group, struct nb_view *view, uint64_t fea
     for (struct nb_live *live = engine->unsaved.first; rc == 0 && due > 0 && live != NULL;
          live = live->unsaved.after) {
         uint32_t written;
-        if (!atomic_load(&live->loaded) || atomic_load(&live->damage.is_found))
+        if (!atomic_load(&live->loaded) || atomic_load(&live->unusable))
             continue;
         if (nb_group_model(group, live) == NULL)
             return nb_error_no_memory(error);
@@ -558,7 +558,7 @@ static int put_checkpoints(struct nb_group *group, struct nb_view *view, struct 
     for (size_t i = 0; rc == 0 && i < group->size; i++) {
         struct nb_live *live = group->items[i].batch->live;
         /* A removed model writes nothing: its data may be deleted already. */
-        if (atomic_load(&live->removed) || atomic_load(&live->damage.is_found) ||
+        if (atomic_load(&live->removed) || atomic_load(&live->unusable) ||
             !live->checkpoint.garbage)
             continue;
         if (nb_group_model(group, live) == NULL)
@@ -746,7 +746,7 @@ static bool mark_damaged(const struct nb_group *group, const struct nb_error *wh
     bool marked = false;
     for (size_t i = 0; i < group->model_count; i++) {
         struct nb_live *live = group->models[i].live;
-        if (!group->models[i].damaged || atomic_load(&live->damage.is_found))
+        if (!group->models[i].damaged || atomic_load(&live->unusable))
             continue;
         nb_live_set_damaged(live, why);
         marked = true;

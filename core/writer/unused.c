@@ -47,7 +47,7 @@ uint32_t nb_unused_allowed(const struct nb_engine *engine, const struct nb_live 
 static bool can_be_changed(const struct nb_live *live)
 {
     return live->number != 0 && atomic_load(&live->persisted) && atomic_load(&live->loaded) &&
-           !atomic_load(&live->removed) && !atomic_load(&live->damage.is_found);
+           !atomic_load(&live->removed) && !atomic_load(&live->unusable);
 }
 
 void nb_unused_begin(struct nb_engine *engine, struct nb_live *live, uint32_t least)

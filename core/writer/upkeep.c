@@ -19,6 +19,7 @@
 #include "core/writer/remember.h"
 #include "core/writer/submit.h"
 #include "core/writer/unused.h"
+#include "core/writer/upgrade.h"
 
 static const struct nb_string KEY = {"traffic", 7};
 
@@ -227,7 +228,7 @@ bool nb_refits_calibrate_model(struct nb_engine *engine, struct nb_live *live)
     struct nb_settings settings;
     bool done;
     if (nb_transaction_health(engine, NULL) != 0 || !atomic_load(&live->persisted) ||
-        atomic_load(&live->removed) || atomic_load(&live->damage.is_found) ||
+        atomic_load(&live->removed) || atomic_load(&live->unusable) ||
         !nb_recalibrate_is_wanted(live))
         return false;
     int rc = nb_recalibrate_some(engine, live, &done, &settings);
@@ -271,7 +272,7 @@ enum {
  * replays it. */
 static int save_model(struct nb_engine *engine, struct nb_live *live)
 {
-    if (atomic_load(&live->removed) || atomic_load(&live->damage.is_found) ||
+    if (atomic_load(&live->removed) || atomic_load(&live->unusable) ||
         atomic_load(&live->tail) < SHORT_TAIL)
         return 0;
     return nb_checkpoint_all(engine, live, NULL, NULL);
@@ -412,5 +413,6 @@ void nb_upkeep_busy(struct nb_engine *engine, struct nb_upkeep_times *times)
         times->trimmed = nb_clock_monotonic();
     }
     (void)nb_remember_flush(engine, false, NULL);
+    (void)nb_upgrade_some(engine);
     purge_some(engine, &times->purge_not_before);
 }

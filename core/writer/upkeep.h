@@ -108,6 +108,7 @@ void nb_upkeep_quiet(struct nb_engine *engine);
 /* Unloads models, the least recently used first, until they fit the setting `memory`. */
 void nb_upkeep_trim(struct nb_engine *engine);
 /* Does the work that cannot wait for a quiet moment: unloads cold models, takes old documents out,
- * and deletes data of deleted models. Called after everything that waited was done. */
+ * upgrades models of an older version, and deletes data of deleted models. Called after everything
+ * that waited was done. */
 void nb_upkeep_busy(struct nb_engine *engine, struct nb_upkeep_times *times);
 #endif

@@ -15,6 +15,7 @@
 #include "core/writer/remember.h"
 #include "core/writer/submit.h"
 #include "core/writer/unused.h"
+#include "core/writer/upgrade.h"
 #include "core/writer/upkeep.h"
 
 enum {
@@ -79,6 +80,16 @@ static void fit_some(struct nb_engine *engine)
                             nb_clock_monotonic() + NB_REFIT_REST);
 }
 
+/* Continues the upgrade of models while nothing waits. Called with the queue's lock held. Returns
+ * whether there is more to do. */
+static bool upgrade_some(struct nb_engine *engine)
+{
+    pthread_mutex_unlock(&engine->queue.lock);
+    bool has_more = nb_upgrade_some(engine);
+    pthread_mutex_lock(&engine->queue.lock);
+    return has_more;
+}
+
 /* Waits for work. Called with the queue's lock held. In quiet moments it does upkeep, or tests
  * whether a store that failed works again. */
 static void wait_for_work(struct nb_engine *engine)
@@ -86,6 +97,8 @@ static void wait_for_work(struct nb_engine *engine)
     bool failed = nb_transaction_health(engine, NULL) != 0;
     uint64_t until = nb_clock_monotonic() + (failed ? RECOVER_EVERY : engine->settings.quiet_after);
     bool quiet = engine->queue.trim || engine->queue.remember;
+    if (!quiet && !failed && upgrade_some(engine))
+        return;
     if (!quiet && !failed && atomic_exchange(&engine->queue.refits, false)) {
         fit_some(engine);
         return;

@@ -73,6 +73,18 @@ static int add_nodes(struct nb_request *request)
     return nb_emit_end(&e);
 }
 
+/* Replies that no model can be used yet, because an older version has stored all of them. */
+static int refuse_all(struct nb_request *request, const struct nb_engine_statistics *s)
+{
+    char text[200];
+    (void)snprintf(text, sizeof text,
+                   "every model was stored by an older version and is computed anew: %llu of %llu "
+                   "entries are done",
+                   (unsigned long long)s->upgrade_done, (unsigned long long)s->upgrade_entries);
+    nb_reply_problem(request, 503, text);
+    return 0;
+}
+
 /* Replies that the daemon is ready, and names damaged models: the other models are served all the
  * same. */
 static int reply_ready(struct nb_request *request, struct nb_error *error)
@@ -80,6 +92,10 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
     enum { NAMES_MOST = 100 };
     char **names = NULL;
     size_t count = 0;
+    struct nb_engine_statistics statistics;
+    nb_engine_statistics(request->server->engine, &statistics);
+    if (statistics.upgrades_left > 0 && statistics.upgrades_left == statistics.models)
+        return refuse_all(request, &statistics);
     if (nb_engine_damaged_models(request->server->engine, NAMES_MOST, &names, &count) != 0)
         return nb_error_no_memory(error);
     size_t shown = 0; /* models that the request's token is for come first */
@@ -92,7 +108,8 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
     }
     struct nb_error memory;
     bool lacks = nb_engine_lacks_memory(request->server->engine, &memory);
-    int rc = nb_json_ready(&request->reply.body, names, shown, lacks ? memory.text : NULL);
+    int rc =
+        nb_json_ready(&request->reply.body, names, shown, &statistics, lacks ? memory.text : NULL);
     if (rc == 0 && request->server->nodes != NULL)
         rc = add_nodes(request);
     for (size_t i = 0; i < count; i++)

@@ -304,6 +304,10 @@ static const struct {
     {"models_loaded", "gauge", "Models in memory.", FIELD(models_loaded), 1},
     {"models_damaged", "gauge", "Models that cannot be used: their stored bytes are damaged.",
      FIELD(models_damaged), 1},
+    {"models_upgrading", "gauge",
+     "Models that cannot be used yet: an older version has stored them, and they are computed "
+     "anew.",
+     FIELD(upgrades_left), 1},
     {"models_with_parent", "gauge", "Models that read the counts of a parent as well.",
      FIELD(models_with_parent), 1},
     {"documents", "gauge", "Learned documents of loaded models.", FIELD(documents), 1},

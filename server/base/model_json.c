@@ -25,7 +25,7 @@ static void emit_model(struct nb_emitter *e, const struct nb_model_info *info, b
     nb_emit_open(e, '{');
     nb_emit_member_text(e, "name", info->name);
     if (info->is_damaged) {
-        nb_emit_member_text(e, "state", "damaged");
+        nb_emit_member_text(e, "state", info->is_upgrading ? "upgrading" : "damaged");
         nb_emit_member_text(e, "reason", info->damage != NULL ? info->damage : "");
         nb_emit_close(e, '}');
         return;
@@ -80,11 +80,21 @@ int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, siz
     return nb_emit_end(&e);
 }
 
-int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning)
+int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count,
+                  const struct nb_engine_statistics *statistics, const char *warning)
 {
+    const struct nb_engine_statistics *s = statistics;
     struct nb_emitter e = nb_emit_begin(out);
     nb_emit_open(&e, '{');
     nb_emit_member_text(&e, "status", "ready");
+    if (s->upgrades_left > 0) {
+        nb_emit_member_open(&e, "upgrade", '{');
+        nb_emit_member_u64(&e, "models", s->upgraded_models);
+        nb_emit_member_u64(&e, "models_left", s->upgrades_left);
+        nb_emit_member_u64(&e, "entries", s->upgrade_entries);
+        nb_emit_member_u64(&e, "entries_done", s->upgrade_done);
+        nb_emit_close(&e, '}');
+    }
     if (count > 0) {
         nb_emit_member_open(&e, "damaged", '[');
         for (size_t i = 0; i < count; i++)

@@ -22,8 +22,10 @@ int nb_json_model(struct nb_buffer *out, const struct nb_model_info *info, bool 
 int nb_json_models(struct nb_buffer *out, const struct nb_model_info *infos, size_t count,
                    bool more);
 
-/* Writes {"status": "ready"}, and the names of damaged models if there are any. */
-int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count, const char *warning);
+/* Writes {"status": "ready"}, the names of damaged models if there are any, and how far the upgrade
+ * is while models of an older version are computed anew. */
+int nb_json_ready(struct nb_buffer *out, char *const *damaged, size_t count,
+                  const struct nb_engine_statistics *statistics, const char *warning);
 
 /* Reads {"name": "...", "merge": true or false}, where "name" is the new name of a label, or the
  * label into which it is merged. Appends the name, which has passed nb_check_label, to `name`, and

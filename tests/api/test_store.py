@@ -2,6 +2,7 @@
 """Damaged and newer stores are refused by name, without a crash; one daemon at a time; growth."""
 import ctypes
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ from harness import equal, holds, refused, sanitized, slow
 from prometheus import parse
 
 PATH = "/v1/models/stored"
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PREINST = os.path.join(TOP, "debian", "bayesd.preinst")
 
 
 def filled(api, documents=300):
@@ -148,14 +151,46 @@ def of_value_alone(value):
 def test_a_newer_store_is_refused(api):
     data = filled(api)
     assert_refused(api, with_format(api, data, 99), "99", "newer")
-    holds(ends_by_itself_or_serves(api, with_format(api, data, 9)), "the present format is read")
+    for number in (8, 9, 10):
+        holds(ends_by_itself_or_serves(api, with_format(api, data, number)), f"format {number} is read")
 
 
 def test_an_older_store_is_refused(api):
     data = filled(api)
     assert_refused(api, with_format(api, data, 1, of_value_alone), "format 1", "export every model")
-    for number in range(2, 9):
+    for number in range(2, 8):
         assert_refused(api, with_format(api, data, number), f"format {number}", "export every model")
+
+
+def preinst(root):
+    """What the package's script says before dpkg replaces the files of an installation in `root`."""
+    done = subprocess.run(["sh", PREINST, "upgrade", "0.1.0"], env={**os.environ, "DPKG_ROOT": root}, check=False,
+                          capture_output=True, encoding="utf-8", timeout=30)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_package_refuses_what_it_could_not_open(api):
+    """Stores of other formats, before the program that reads them is replaced; also where `data` names another folder."""
+    data = filled(api)
+    root = api.new_folder()
+    equal(preinst(root), (0, ""), "no store")
+    for folder, configured in (("/var/lib/bayesd", ""), ("/srv/bayes", "[store]\n data = /srv/bayes\n")):
+        os.makedirs(root + "/etc/bayesd", exist_ok=True)
+        with open(root + "/etc/bayesd/bayesd.conf", "w", encoding="utf-8") as file:
+            file.write("#data = /elsewhere\n" + configured)
+        for number, is_read in ((7, False), (8, True), (9, True), (10, True), (11, False), (200, False)):
+            shutil.rmtree(root + folder, ignore_errors=True)
+            shutil.copytree(with_format(api, data, number), root + folder)
+            code, said = preinst(root)
+            equal((code, said == ""), (0, True) if is_read else (1, False), f"format {number} in {folder}: {said}")
+            holds(is_read or f"format {number}" in said, said)
+        shutil.rmtree(root + folder)
+    with open(PREINST, encoding="utf-8") as file:
+        script = file.read()
+    with open(os.path.join(TOP, "core", "store", "store.h"), encoding="utf-8") as file:
+        header = file.read()
+    for name, here in (("NB_STORE_OLDEST_FORMAT", "OLDEST"), ("NB_STORE_FORMAT", "PRESENT")):
+        equal(re.search(rf"(?m)^{here}=(\d+)$", script)[1], re.search(rf"{name} = (\d+)", header)[1], here)
 
 
 def test_an_unsealed_value_is_refused(api):

@@ -42,10 +42,10 @@ def picture(client, name):
             "sha256": hashlib.sha256(documents.encode()).hexdigest(), "scores": scores_of(client, name)}
 
 
-def pictures(client):
-    return {name: picture(client, name) for name in MODELS}
+def pictures(client, names=MODELS):
+    return {name: picture(client, name) for name in names}
 
 
-def undo(client):
-    for name in MODELS:
+def undo(client, names=MODELS):
+    for name in names:
         client.post(f"/v1/models/{name}/undo", {"source": UNDONE}).ok()

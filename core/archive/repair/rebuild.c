@@ -339,8 +339,6 @@ static int rebuild_entries(struct rebuilding *r, struct nb_error *error)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-enum { BATCH_RANGES = 256, RANGE_BYTES = 32768 };
-
 struct reading {
     struct nb_stack_weights *weights;
     uint32_t records;
@@ -391,14 +389,15 @@ static int read_state(const struct rebuilding *r, struct nb_state_record *state)
     return rc != 0 ? rc : nb_state_read(state, value, NULL);
 }
 
-/* Keeps the old store's weights, if they are readable, for a model whose ledger no longer has all
- * the documents that taught them. */
+/* Keeps the old store's weights, if they are readable and of this version, for a model whose ledger
+ * no longer has all the documents that taught them. */
 static int keep_weights(struct rebuilding *r, struct nb_error *error)
 {
     struct nb_live *made = r->replayed.live;
     struct nb_state_record old = {.weights = 0};
     int rc = read_state(r, &old);
-    if (rc == 0 && (old.weights == 0 || (!r->replayed.is_partial && old.totals.dropped == 0)))
+    if (rc == 0 && (old.weights == 0 || old.version != NB_DERIVED_VERSION ||
+                    (!r->replayed.is_partial && old.totals.dropped == 0)))
         return 0;
     if (rc == 0)
         rc = read_weights(r, &old);
@@ -423,46 +422,17 @@ static int write_records(struct nb_engine *to, struct nb_view *view, void *argum
     struct nb_live *live = r->replayed.live;
     struct nb_checkpoint *c = &live->checkpoint;
     assert(live != NULL && live->number == r->model->number);
-    c->last = r->replayed.last;
-    c->replay = c->last + 1;
-    c->tail = 0;
     uint64_t dropped = c->totals.dropped;
     c->totals = r->models[r->model - r->survey.models].totals;
     c->totals.dropped = dropped;
-    c->weights = 0;
-    c->twin = (struct nb_twin_log){.bytes = 0};
-    int rc = nb_put_model(to, view, live, &live->published->settings, error);
-    for (uint32_t i = 0; rc == 0 && i < nb_model_label_count(live->counts); i++)
-        rc = nb_put_label(to, view, live, i, error);
-    if (rc == 0 && r->replayed.has_weights)
-        rc = nb_put_weights(to, view, live, error);
-    if (rc == 0 && r->replayed.has_weights)
-        rc = nb_twin_log_put(to, view, live, error);
-    struct nb_state_record state = nb_checkpoint_state(live, c->last);
-    return rc != 0 ? rc : nb_put_state(to, view, live, &state, error);
+    return nb_replayed_put_records(to, view, live, r->replayed.has_weights, error);
 }
 
 static int write_ranges(struct nb_engine *to, struct nb_view *view, void *argument,
                         struct nb_error *error)
 {
-    struct rebuilding *r = argument;
-    const struct nb_live *live = r->replayed.live;
-    uint32_t ranges = nb_ranges_of(nb_model_rows(live->counts));
-    int rc = 0;
-    assert(r->range % BATCH_RANGES == 0);
-    for (uint32_t i = r->range; rc == 0 && i < ranges && i < r->range + BATCH_RANGES; i++) {
-        uint32_t first = i * NB_RANGE_ROWS;
-        uint32_t left = nb_model_rows(live->counts) - first;
-        struct nb_store_key key = nb_store_key_number(live->number, i);
-        r->scratch.length = 0;
-        if (nb_range_write(live->counts, first, left < NB_RANGE_ROWS ? left : NB_RANGE_ROWS,
-                           r->replayed.last, &r->scratch) != 0)
-            return nb_error_no_memory(error);
-        rc = nb_store_put(view, NB_TABLE_ROWS, nb_store_key_string(&key),
-                          (struct nb_string){r->scratch.bytes, r->scratch.length}, error);
-    }
-    (void)to;
-    return rc;
+    const struct rebuilding *r = argument;
+    return nb_replayed_put_ranges(to, view, r->replayed.live, r->range, error);
 }
 
 static void skipped(void *user, uint64_t entry, const struct nb_error *why)
@@ -485,10 +455,13 @@ static int write_model(struct rebuilding *r, struct nb_error *error)
     if (rc == 0)
         rc = keep_weights(r, error);
     if (rc == 0)
+        r->replayed.live->checkpoint.last = r->replayed.last;
+    if (rc == 0)
         rc = nb_transaction(r->to, 0, write_records, r, error);
     uint32_t ranges = rc == 0 ? nb_ranges_of(nb_model_rows(r->replayed.live->counts)) : 0;
-    for (r->range = 0; rc == 0 && r->range < ranges; r->range += BATCH_RANGES)
-        rc = nb_transaction(r->to, (uint64_t)BATCH_RANGES * RANGE_BYTES, write_ranges, r, error);
+    for (r->range = 0; rc == 0 && r->range < ranges; r->range += NB_REPLAYED_RANGES)
+        rc = nb_transaction(r->to, (uint64_t)NB_REPLAYED_RANGES * NB_REPLAYED_RANGE_BYTES,
+                            write_ranges, r, error);
     nb_replay_deinit(&r->replayed);
     if (r->replayed.live != NULL)
         nb_live_free(r->replayed.live);

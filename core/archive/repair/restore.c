@@ -169,12 +169,12 @@ struct restore {
 static int begin(void *user, uint64_t format, struct nb_error *error)
 {
     (void)user;
-    if (format == NB_STORE_FORMAT)
+    if (format >= NB_STORE_OLDEST_FORMAT && format <= NB_STORE_FORMAT)
         return 0;
     return nb_error_set(error, NB_VERSION,
-                        "the backup is of store format %llu, this bayesd reads %d: restore it with "
-                        "the bayesd that wrote it",
-                        (unsigned long long)format, NB_STORE_FORMAT);
+                        "the backup is of store format %llu, this bayesd reads %d to %d: restore "
+                        "it with the bayesd that wrote it",
+                        (unsigned long long)format, NB_STORE_OLDEST_FORMAT, NB_STORE_FORMAT);
 }
 
 static int find_table(struct nb_string name, enum nb_table *table, struct nb_error *error)

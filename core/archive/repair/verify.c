@@ -177,6 +177,18 @@ static int compare_loaded(struct comparing *c, const struct nb_live *live,
     return compare_totals(c, live, replayed, error);
 }
 
+/* Reports what is no difference. */
+static void tell_older(const struct comparing *c, const struct nb_live *live)
+{
+    char line[LINE_MOST];
+    (void)snprintf(
+        line, sizeof line,
+        "model '%s': its counts are of an older version and are not compared; the daemon "
+        "computes them anew when it starts",
+        live->name);
+    c->d->report(c->d->user, line);
+}
+
 static int compare_model(struct comparing *c, struct nb_live *live, struct nb_error *error)
 {
     struct nb_error why = {0};
@@ -184,6 +196,10 @@ static int compare_model(struct comparing *c, struct nb_live *live, struct nb_er
     const struct nb_surveyed_model *model = nb_survey_model(c->survey, live->number);
     if (model == NULL || !nb_surveyed_exists(model)) {
         nb_differ(c->d, "model '%s' is not in the ledger", live->name);
+        return 0;
+    }
+    if (atomic_load(&live->unusable) == NB_LIVE_UPGRADING) {
+        tell_older(c, live);
         return 0;
     }
     int rc = nb_registry_load(c->engine, live, &why);

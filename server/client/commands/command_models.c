@@ -154,6 +154,17 @@ static void look_at_disk(struct attention *a, const struct nb_client *client)
     nb_buffer_deinit(&text);
 }
 
+/* Remarks on models of an older version that are computed anew; NULL: there are none. */
+static void look_at_upgrade(struct attention *a, const json_t *upgrade)
+{
+    if (upgrade != NULL)
+        remark(a,
+               "models of an older version are computed anew: %s to go, %s of %s entries are done",
+               nb_counted(nb_answer_number(upgrade, "models_left"), "model").text,
+               nb_figure_of(nb_answer_number(upgrade, "entries_done")).text,
+               nb_figure_of(nb_answer_number(upgrade, "entries")).text);
+}
+
 static void print_status(const struct nb_asked *asked, json_t *all, const struct attention *a)
 {
     size_t i;
@@ -191,6 +202,8 @@ static int run_status(struct nb_asked *asked, struct nb_error *error)
         rc = nb_exchange_ask(&LISTING, asked, &all, error);
     if (rc == 0 && *nb_answer_text(ready, "warning") != '\0')
         remark(&a, "%s", nb_answer_text(ready, "warning"));
+    if (rc == 0)
+        look_at_upgrade(&a, json_object_get(ready, "upgrade"));
     if (rc == 0)
         look_at_disk(&a, asked->client);
     json_array_foreach(json_object_get(all, "models"), i, row)

@@ -2,7 +2,7 @@
 // What needs attention: a list of {level: "bad" or "warn", text, view, model, rest}.
 
 import {bytes, count, plural} from "./format.js";
-import {labelsOf} from "./models.js";
+import {isUsable, labelsOf} from "./models.js";
 import {total} from "./metrics.js";
 
 const FEW = 10; // documents of a label, below which its verdicts mean little (ready_documents)
@@ -11,9 +11,15 @@ const DRIFT_FAR = 0.25; // as the alert of config/monitoring
 const ROOM_LEAST = 256 << 20; // bytes
 const REFUSED_MANY = 100; // this page asks once without a token, too
 
-function ofTheStore({unready, damaged}) {
+function ofTheUpgrade(upgrade) {
+  if (!upgrade) return [];
+  const {models, models_left: left, entries, entries_done: done} = upgrade;
+  return [{level: "warn", text: `An older version has stored ${plural(models, "model")}, which this one computes anew: ${count(left)} to go, ${count(done)} of ${count(entries)} changes are done. The other models answer.`}];
+}
+
+function ofTheStore({unready, damaged, upgrade}) {
   if (unready) return [{level: "bad", text: `The daemon is not ready: ${unready}`}];
-  return damaged.map((name) => ({level: "bad", text: `The model ${name} is damaged. Run "bayesd --rebuild", or restore a backup.`}));
+  return ofTheUpgrade(upgrade).concat(damaged.map((name) => ({level: "bad", text: `The model ${name} is damaged. Run "bayesd --rebuild", or restore a backup.`})));
 }
 
 function ofTheMetrics(families) {
@@ -37,7 +43,7 @@ function ofTheMetrics(families) {
 }
 
 function ofAModel(model) {
-  if (model.state === "damaged") return [];
+  if (!isUsable(model)) return [];
   const labels = labelsOf(model);
   const say = (text) => [{level: "warn", text, view: "train", model: model.name}];
   if (labels.length === 0) return say(`${model.name} has no documents yet.`);

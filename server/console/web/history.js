@@ -5,7 +5,7 @@ import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
 import {failure, field, folded, h, put, say} from "./dom.js";
 import {count, moment, plural} from "./format.js";
-import {choose, forOneLabel, hasSeveral, labelList, labelsOf} from "./models.js";
+import {choose, forOneLabel, hasSeveral, isUsable, labelList, labelsOf, whyUnusable} from "./models.js";
 import {filters as ofAddress, keepFilters} from "./router.js";
 import {badges, change, headline, kinds, strongest, summary} from "./verdict.js";
 
@@ -282,7 +282,7 @@ export async function show(place, rest) {
   put(place, picker, below);
   const again = async () => {
     const info = await get(of(name));
-    if (info.state === "damaged") return void put(below, h("p", {class: "notice bad"}, "This model is damaged."));
+    if (!isUsable(info)) return void put(below, h("p", {class: "notice bad"}, whyUnusable(info)));
     if (hasSeveral(info)) return void put(below, forOneLabel());
     if (!info.settings.history) return offer(below, info, again);
     await new List(below, info).load();

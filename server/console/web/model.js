@@ -10,7 +10,7 @@ import * as labels from "./model_labels.js";
 import * as sample from "./model_sample.js";
 import * as settings from "./model_settings.js";
 import * as sources from "./model_sources.js";
-import {choose} from "./models.js";
+import {choose, isUsable, whyUnusable} from "./models.js";
 import {address} from "./router.js";
 
 const PARTS = {labels: ["Labels", labels, "classify"], settings: ["Settings", settings, "admin"], sources: ["Sources", sources, "admin"],
@@ -29,8 +29,8 @@ export async function show(place, rest) {
   const part = offered().some(([one]) => one === rest[1]) ? rest[1] : "labels";
   const info = await get(of(name));
   const work = h("div");
-  const text = info.state === "damaged" ? "This model is damaged. Run \"bayesd --rebuild\", or restore a backup."
+  const text = !isUsable(info) ? whyUnusable(info)
     : `${plural(info.documents, "document")}, ${plural(info.vocabulary, "word")}${info.unlabelled ? `, ${plural(info.unlabelled, "document")} without a label` : ""}.`;
-  put(place, picker, h("p", {class: info.state === "damaged" ? "notice bad" : "hint"}, text), partLinks(name, part), work);
-  if (info.state !== "damaged") await PARTS[part][1].show(work, info);
+  put(place, picker, h("p", {class: !isUsable(info) ? "notice bad" : "hint"}, text), partLinks(name, part), work);
+  if (isUsable(info)) await PARTS[part][1].show(work, info);
 }

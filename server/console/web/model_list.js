@@ -5,7 +5,7 @@ import {may} from "./access.js";
 import {get, path} from "./api.js";
 import {field, h, put, table} from "./dom.js";
 import {count, percent} from "./format.js";
-import {labelsOf, nothing} from "./models.js";
+import {isUsable, labelsOf, nothing} from "./models.js";
 import {address} from "./router.js";
 
 const PAGE = 100, SEARCHED_FROM = 10;
@@ -26,7 +26,7 @@ export function before(beginning) {
 }
 
 function labelsText(model) {
-  if (model.state === "damaged") return "damaged";
+  if (!isUsable(model)) return model.state;
   const labels = labelsOf(model);
   const shown = [];
   let letters = 0;

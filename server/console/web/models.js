@@ -31,6 +31,12 @@ export function labelsOf(model) {
   return Object.entries(model.labels ?? {}).filter(([, {documents}]) => documents > 0).sort((a, b) => b[1].documents - a[1].documents || (a[0] < b[0] ? -1 : 1));
 }
 
+// Whether a model can be used: it is neither damaged nor of an older version that is still computed anew.
+export const isUsable = (model) => model.state === undefined;
+
+export const whyUnusable = (model) => (model.state === "damaged" ? "This model is damaged. Run \"bayesd --rebuild\", or restore a backup."
+  : "An older version has stored this model. Its counts are computed anew, which Overview shows; then it answers again.");
+
 // Whether the documents of a model have several labels each.
 export const hasSeveral = (model) => model?.settings?.label_set === "several";
 

@@ -5,7 +5,7 @@
 import {get, json, model as of} from "./api.js";
 import {failure, field, h, put, say} from "./dom.js";
 import {moment, percent, plural} from "./format.js";
-import {choose, hasSeveral, judgesWithout, labelList, labelsOf} from "./models.js";
+import {choose, hasSeveral, isUsable, judgesWithout, labelList, labelsOf} from "./models.js";
 import {gain} from "./next_gain.js";
 import {address} from "./router.js";
 
@@ -236,7 +236,7 @@ export async function show(place, rest) {
   const {name, picker, none} = await choose("next", rest);
   if (name === null) return void put(place, none);
   const info = await get(of(name));
-  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must learn some documents of each label first."));
+  if (!isUsable(info) || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model must learn some documents of each label first."));
   const below = h("div");
   put(place, picker, below);
   await new (hasSeveral(info) ? LabellingSeveral : Labelling)(below, info).begin();

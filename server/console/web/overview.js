@@ -10,7 +10,7 @@ import {bytes, count, duration, number, plural} from "./format.js";
 import {parse, total} from "./metrics.js";
 import {ModelList} from "./model_list.js";
 import {firstOf} from "./model_quarantine.js";
-import {list} from "./models.js";
+import {isUsable, list} from "./models.js";
 import {address} from "./router.js";
 
 const PAUSE = 5000; // milliseconds between two looks
@@ -22,10 +22,11 @@ const ASKED_MOST = 20; // models that are asked for their quarantine
 
 async function readiness() {
   try {
-    return {unready: null, damaged: (await get("readyz")).damaged ?? []};
+    const ready = await get("readyz");
+    return {unready: null, damaged: ready.damaged ?? [], upgrade: ready.upgrade ?? null};
   } catch (error) {
     if (error.status !== 503) throw error;
-    return {unready: error.message, damaged: []};
+    return {unready: error.message, damaged: [], upgrade: null};
   }
 }
 
@@ -58,7 +59,7 @@ async function waitingIn(families, models, before) {
   if (!families || !may("admin")) return [];
   if (before?.families && before.waiting.length === 0 && came(before.families) === came(families)) return [];
   const waits = async ({name}) => ((await firstOf(name, 1)).quarantine.length > 0 ? name : null);
-  return (await Promise.all(models.filter((model) => model.state !== "damaged").slice(0, ASKED_MOST).map(waits))).filter(Boolean);
+  return (await Promise.all(models.filter(isUsable).slice(0, ASKED_MOST).map(waits))).filter(Boolean);
 }
 
 // `page`: the models that are listed. Only the first ones are searched for what needs attention.

@@ -4,7 +4,7 @@
 import {get, model as of} from "./api.js";
 import {failure, field, h, put, table} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
-import {choose, hasSeveral, judgesWithout, labelsOf} from "./models.js";
+import {choose, hasSeveral, isUsable, judgesWithout, labelsOf} from "./models.js";
 import {challenger} from "./quality_challenger.js";
 import {confusionPicture, learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {severalLabels} from "./quality_labels.js";
@@ -70,7 +70,7 @@ export async function show(place, rest) {
   const {name, picker, none} = await choose("quality", rest);
   if (name === null) return void put(place, none);
   const info = await get(of(name));
-  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model has no evaluation yet: train it."));
+  if (!isUsable(info) || info.documents === 0) return void put(place, picker, h("p", {class: "notice"}, "The model has no evaluation yet: train it."));
   const below = h("div");
   if (hasSeveral(info)) return void put(place, picker, severalLabels(await get(of(name, ["evaluation"]))));
   const scores = h("select", {value: SCORES[0][0]}, SCORES.filter(([kind]) => kind === SCORES[0][0] || judgesWithout(info)).map(([value, text]) => h("option", {value}, text)));

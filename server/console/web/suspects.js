@@ -4,7 +4,7 @@
 import {get, json, model as of} from "./api.js";
 import {failure, h, put, say} from "./dom.js";
 import {count, moment, percent, plural} from "./format.js";
-import {choose, hasSeveral, labelsOf} from "./models.js";
+import {choose, hasSeveral, isUsable, labelsOf} from "./models.js";
 import {badge} from "./verdict.js";
 
 const PAGE = 100, SOURCES_SHOWN = 10;
@@ -165,7 +165,7 @@ export async function show(place, rest) {
   const {name, picker, none} = await choose("suspects", rest);
   if (name === null) return void put(place, none);
   const info = await get(of(name));
-  if (info.state === "damaged" || info.documents === 0) return void put(place, picker, unfinished());
+  if (!isUsable(info) || info.documents === 0) return void put(place, picker, unfinished());
   const below = h("div");
   put(place, picker, below);
   await new List(below, info).load();

@@ -44,7 +44,8 @@ START_TEST(states)
         .labels = 6,
         .weights = 11,
         .totals = {.entries = 7, .current = 8, .unlabelled = 1, .scores = 9, .dropped = 10},
-        .twin = {.ranges = 12, .oldest = 13, .first = 14, .next = 15}};
+        .twin = {.ranges = 12, .oldest = 13, .first = 14, .next = 15},
+        .version = 16};
     struct nb_state_record back;
     struct nb_buffer out = {0};
     ck_assert_int_eq(nb_state_write(&state, &out), 0);
@@ -52,7 +53,8 @@ START_TEST(states)
                      "0203040506"
                      "0b"
                      "070801090a"
-                     "0c0d0e0f");
+                     "0c0d0e0f"
+                     "10");
     ck_assert_int_eq(nb_state_read(&back, nb_buffer_string(&out), NULL), 0);
     ck_assert_uint_eq(back.last, 300);
     ck_assert_uint_eq(back.rows, 5);
@@ -61,6 +63,10 @@ START_TEST(states)
     ck_assert_uint_eq(back.totals.dropped, 10);
     ck_assert_uint_eq(back.twin.ranges, 12);
     ck_assert_uint_eq(back.twin.next, 15);
+    ck_assert_uint_eq(back.version, 16);
+    out.length--; /* as older versions wrote it */
+    ck_assert_int_eq(nb_state_read(&back, nb_buffer_string(&out), NULL), 0);
+    ck_assert_uint_eq(back.version, 0);
     expect_cuts_found(&out, read_state, 0);
     nb_buffer_deinit(&out);
 }
