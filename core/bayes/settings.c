@@ -182,8 +182,13 @@ static const struct nb_setting table[] = {
      .maximum = 1,
      .exclusive_minimum = true,
      .help = "The least probability of a label for the decision to be this label: below it the "
-             "decision is unsure. Verdicts have a decision if some label has a threshold; a label "
-             "without one is decided whenever it wins. A threshold of the request goes before."},
+             "decision is unsure. It is a number, a precision of which the number is chosen on "
+             "leave-one-out scores or those before learning ({\"precision\": 0.99}), or the costs "
+             "of deciding the label wrongly and of not deciding it, whose number is cost_fp / "
+             "(cost_fp + cost_fn) (Elkan 2001). With several labels: a number. Verdicts have a "
+             "decision if some label has a threshold; a label without one is decided whenever it "
+             "wins. A threshold of the "
+             "request goes before."},
     {.name = "ready_documents",
      .type = NB_SETTING_COUNT,
      .offset = offsetof(struct nb_settings, ready_documents),
@@ -439,7 +444,7 @@ static void attributes_free(struct nb_attribute *attributes, size_t count)
 void nb_settings_deinit(struct nb_settings *settings)
 {
     nb_label_weights_free(settings->weights, settings->weight_count);
-    nb_label_weights_free(settings->thresholds, settings->threshold_count);
+    nb_label_thresholds_free(settings->thresholds, settings->threshold_count);
     nb_smoothing_deinit(&settings->smoothing_by);
     attributes_free(settings->attributes, settings->attribute_count);
     free(settings->parent);
@@ -502,10 +507,11 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     if ((from->parent != NULL && parent == NULL) || (from->mail_server != NULL && server == NULL) ||
         nb_smoothing_copy(&smoothing, &from->smoothing_by) != 0 ||
         nb_calibration_copy(&copied.fitted, from->fitted) != 0 ||
-        nb_label_weights_copy(from->thresholds, from->threshold_count, &copied.thresholds) != 0 ||
+        nb_label_thresholds_copy(from->thresholds, from->threshold_count, &copied.thresholds) !=
+            0 ||
         copy_attributes(&copied, from) != 0) {
         nb_calibration_free(&copied.fitted);
-        nb_label_weights_free(copied.thresholds, from->threshold_count);
+        nb_label_thresholds_free(copied.thresholds, from->threshold_count);
         attributes_free(copied.attributes, copied.attribute_count);
         nb_smoothing_deinit(&smoothing);
         nb_label_weights_free(weights, from->weight_count);
@@ -524,12 +530,13 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from)
     return 0;
 }
 
-double nb_settings_threshold(const struct nb_settings *settings, const char *label)
+const struct nb_label_threshold *nb_settings_threshold(const struct nb_settings *settings,
+                                                       const char *label)
 {
     for (size_t i = 0; i < settings->threshold_count; i++)
         if (strcmp(settings->thresholds[i].label, label) == 0)
-            return settings->thresholds[i].weight;
-    return 0;
+            return &settings->thresholds[i];
+    return NULL;
 }
 
 double nb_settings_label_parameter(const struct nb_settings *settings, const char *label)

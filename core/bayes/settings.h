@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/bayes/calibration.h"
 #include "core/bayes/smoothing.h"
+#include "core/bayes/thresholds.h"
 
 enum nb_event_model {
     NB_EVENT_MULTINOMIAL,
@@ -62,7 +63,7 @@ struct nb_settings {
     double unsure_band;      /* half width, in units of probability */
     double min_known;        /* least `known` (core/model/known.h) for a decision other than none */
     /* Owned; sorted by label: the least probability with which a label that wins is decided. */
-    struct nb_prior_weight *thresholds;
+    struct nb_label_threshold *thresholds;
     size_t threshold_count;
     uint64_t ready_documents;            /* documents per label for a verdict to be `ready` */
     double sharp_smoothing, sharp_power; /* the experts of the stack: core/stack/stack.h */
@@ -142,8 +143,15 @@ int nb_settings_copy(struct nb_settings *to, const struct nb_settings *from);
  */
 double nb_settings_label_weight(const struct nb_settings *settings, const char *label,
                                 double documents);
-/* The threshold of a label; 0: it has none. */
-double nb_settings_threshold(const struct nb_settings *settings, const char *label);
+/* The threshold of a label, borrowed; NULL: it has none. */
+const struct nb_label_threshold *nb_settings_threshold(const struct nb_settings *settings,
+                                                       const char *label);
+/* Whether a threshold is not a number alone. */
+static inline bool nb_settings_wish_thresholds(const struct nb_settings *s)
+{
+    return nb_label_thresholds_have(s->thresholds, s->threshold_count, NB_THRESHOLD_PRECISION) ||
+           nb_label_thresholds_have(s->thresholds, s->threshold_count, NB_THRESHOLD_COSTS);
+}
 /* The parameter a_v of a label. Only with NB_PRIOR_DIRICHLET. */
 double nb_settings_label_parameter(const struct nb_settings *settings, const char *label);
 

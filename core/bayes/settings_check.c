@@ -54,6 +54,42 @@ static int check_labels(const struct nb_setting *s, const struct nb_prior_weight
     return 0;
 }
 
+/* Checks a number of a threshold; `member` names it where it is not the threshold itself. */
+static int check_threshold(const struct nb_setting *s, const char *label, const char *member,
+                           double value, struct nb_error *error)
+{
+    char what[128];
+    (void)snprintf(what, sizeof what, "%s of \"%.64s\"%s", s->name, label, member);
+    return check_number(s, what, value, error);
+}
+
+static int check_thresholds(const struct nb_setting *s, const struct nb_settings *settings,
+                            struct nb_error *error)
+{
+    const struct nb_label_threshold *list = settings->thresholds;
+    struct nb_setting cost = *s;
+    int rc = 0;
+    cost.maximum = 1e6;
+    for (size_t i = 0; rc == 0 && i < settings->threshold_count; i++) {
+        const char *label = list[i].label;
+        if (list[i].kind == NB_THRESHOLD_COSTS) {
+            rc = check_threshold(&cost, label, ": cost_fp", list[i].cost_fp, error);
+            if (rc == 0)
+                rc = check_threshold(&cost, label, ": cost_fn", list[i].cost_fn, error);
+        } else {
+            bool is_wish = list[i].kind == NB_THRESHOLD_PRECISION;
+            rc = check_threshold(s, label, is_wish ? ": precision" : "", list[i].number, error);
+            if (rc == 0 && is_wish && list[i].number >= 1) /* no number of documents shows it */
+                rc = nb_error_set(error, NB_UNUSABLE, "%s of \"%.64s\": precision must be below 1",
+                                  s->name, label);
+        }
+        if (rc == 0 && i > 0 && strcmp(list[i - 1].label, label) >= 0)
+            rc = nb_error_set(error, NB_UNUSABLE, "%s must name each label once, in order (%s)",
+                              s->name, label);
+    }
+    return rc;
+}
+
 static int check_prior(const struct nb_setting *s, const struct nb_settings *settings,
                        struct nb_error *error)
 {
@@ -224,9 +260,7 @@ static int check_one(const struct nb_setting *s, const struct nb_settings *setti
     case NB_SETTING_PRIOR:
         return check_prior(s, settings, error);
     case NB_SETTING_THRESHOLDS:
-        return settings->threshold_count == 0
-                   ? 0
-                   : check_labels(s, settings->thresholds, settings->threshold_count, error);
+        return check_thresholds(s, settings, error);
     case NB_SETTING_SMOOTHING:
         return check_smoothing(s, settings, error);
     case NB_SETTING_ATTRIBUTES:
@@ -463,6 +497,8 @@ static int check_label_set(const struct nb_settings *s, struct nb_error *error)
         {s->min_known > 0, "min_known"},
         {s->unsure_band > 0, "unsure_band"},
         {s->history > 0, "history"},
+        {nb_settings_wish_thresholds(s),
+         "a precision or costs in thresholds, which `optimize` is for"},
     };
     for (size_t i = 0; nb_settings_are_several(s) && i < sizeof bars / sizeof *bars; i++)
         if (bars[i].is_set)

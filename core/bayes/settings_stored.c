@@ -15,6 +15,8 @@ static const char parent_name[] = "parent";
 static const char smoothing_by_name[] = "smoothing_by";
 /* In the store only, once a calibration has been fitted. */
 static const char fitted_name[] = "calibration_fitted";
+/* In the store only, in place of `thresholds` where one of them is not a number. */
+static const char wishes_name[] = "threshold_wishes";
 /* In the store only, and only for a challenger; without a value. */
 static const char challenger_name[] = "challenger";
 
@@ -59,7 +61,7 @@ static void write_value(struct nb_packer *w, const struct nb_setting *s,
             nb_pack_double(w, settings->prior_default);
         break;
     case NB_SETTING_THRESHOLDS:
-        nb_label_weights_write(w, settings->thresholds, settings->threshold_count);
+        nb_label_thresholds_write(w, settings->thresholds, settings->threshold_count, false);
         break;
     case NB_SETTING_MODEL:
     case NB_SETTING_HOST:
@@ -107,7 +109,7 @@ static bool has_entry(const struct nb_setting *s, const struct nb_settings *sett
     if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST)
         return nb_setting_get_name(settings, s) != NULL;
     if (s->type == NB_SETTING_THRESHOLDS)
-        return settings->threshold_count > 0;
+        return settings->threshold_count > 0 && !nb_settings_wish_thresholds(settings);
     return s->type != NB_SETTING_ATTRIBUTES || settings->attribute_count > 0;
 }
 
@@ -122,10 +124,11 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     size_t entries = 1; /* the version */
     to.v.out = &to.value;
     bool has_more = settings->smoothing_by.kind != NB_SMOOTHING_ONE;
+    bool has_wishes = nb_settings_wish_thresholds(settings);
     for (size_t i = 0; i < count; i++)
         entries += has_entry(&table[i], settings);
-    nb_pack_varint(&to.w,
-                   entries + has_more + (settings->fitted != NULL) + settings->is_challenger);
+    nb_pack_varint(&to.w, entries + has_more + (settings->fitted != NULL) +
+                              settings->is_challenger + has_wishes);
     if (has_entry(parent, settings))
         write_setting(&to, parent, settings);
     for (size_t i = 0; i < count; i++)
@@ -143,6 +146,10 @@ int nb_settings_write(const struct nb_settings *settings, struct nb_buffer *out)
     }
     if (settings->is_challenger)
         write_entry(&to, challenger_name);
+    if (has_wishes) {
+        nb_label_thresholds_write(&to.v, settings->thresholds, settings->threshold_count, true);
+        write_entry(&to, wishes_name);
+    }
     nb_buffer_deinit(&to.value);
     int rc = to.w.code != 0 ? to.w.code : to.v.code;
     if (rc != 0)
@@ -232,7 +239,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
     } else if (s->type == NB_SETTING_MODEL || s->type == NB_SETTING_HOST) {
         return read_name(r, to);
     } else if (s->type == NB_SETTING_THRESHOLDS) {
-        return nb_label_weights_read(r, &settings->thresholds, &settings->threshold_count);
+        return nb_label_thresholds_read(r, false, &settings->thresholds,
+                                        &settings->threshold_count);
     } else if (s->type == NB_SETTING_ATTRIBUTES) {
         return read_attributes(r, s, settings);
     } else if (s->type == NB_SETTING_FIELDS) {
@@ -259,8 +267,8 @@ static int read_value(struct nb_unpacker *r, const struct nb_setting *s,
 /* Returns the number of an entry's bit: first the table's settings, then store-only entries. */
 static size_t number_of(struct nb_string name)
 {
-    static const char *const stored_only[] = {version_name, smoothing_by_name, fitted_name,
-                                              challenger_name, NULL};
+    static const char *const stored_only[] = {version_name,    smoothing_by_name, fitted_name,
+                                              challenger_name, wishes_name,       NULL};
     size_t count, i = 0;
     const struct nb_setting *table = nb_settings_table(&count);
     while (i < count && !nb_string_equals(name, table[i].name))
@@ -274,7 +282,7 @@ static size_t number_of(struct nb_string name)
 static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint64_t *seen,
                       struct nb_error *error)
 {
-    enum { VERSION, SMOOTHING, FITTED, CHALLENGER, UNKNOWN };
+    enum { VERSION, SMOOTHING, FITTED, CHALLENGER, WISHES, UNKNOWN };
     size_t count;
     const struct nb_setting *table = nb_settings_table(&count);
     struct nb_string name = nb_unpack_string(r);
@@ -295,6 +303,11 @@ static int read_entry(struct nb_unpacker *r, struct nb_settings *settings, uint6
         rc = nb_calibration_read(&value, &settings->fitted);
     else if (i == count + CHALLENGER)
         settings->is_challenger = true;
+    else if (i == count + WISHES)
+        rc = settings->threshold_count > 0
+                 ? NB_CORRUPT
+                 : nb_label_thresholds_read(&value, true, &settings->thresholds,
+                                            &settings->threshold_count);
     else
         rc = NB_VERSION;
     *seen |= UINT64_C(1) << i;

@@ -10,6 +10,7 @@
 #include "core/base/system.h"
 #include "core/em/unlabelled.h"
 #include "core/engine/engine.h"
+#include "core/engine/precision.h"
 #include "core/model/drift.h"
 #include "core/model/parents.h"
 #include "core/model/registry.h"
@@ -118,7 +119,11 @@ static int begin_chain(const struct nb_verdict *verdict, struct nb_engine *engin
                                            p->live->name, p->live->name),
                               "several_labels", NULL);
     int rc = are_several ? nb_refining_catch_up(engine, p->live, error) : 0;
-    return rc != 0 ? rc : nb_parent_chain_begin(&p->chain, engine, p->live, error);
+    if (rc == 0)
+        rc = nb_parent_chain_begin(&p->chain, engine, p->live, error);
+    if (rc == 0) /* a failure leaves the decision unsure, or as it was; a verdict does without */
+        (void)nb_wishes_catch_up(engine, p->live, p->chain.published[0], NULL);
+    return rc;
 }
 
 static int classify(struct nb_engine *engine, struct nb_string model,

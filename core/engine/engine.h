@@ -224,6 +224,18 @@ const char *nb_score_kind_name(enum nb_score_kind kind);
  * label yet. For a model that cannot be read: before learning. */
 enum nb_score_kind nb_engine_threshold_scores(struct nb_engine *engine, struct nb_string model);
 
+/* The threshold of a label by the model's setting. */
+struct nb_told_threshold {
+    char *label;      /* owned */
+    double threshold; /* INFINITY: no verdict for it is sure enough */
+    /* Chosen for this precision, on verdicts of which `given` reached it, `right` of them rightly;
+     * by leave-one-out scores, or by those before learning. 0: the setting says the number, or
+     * costs. */
+    double wished;
+    uint64_t given, right;
+    enum nb_score_kind scores;
+};
+
 struct nb_evaluation_report {
     enum nb_score_kind scores;
     uint64_t windows[NB_EVALUATION_WINDOWS]; /* documents; 0: all */
@@ -239,6 +251,8 @@ struct nb_evaluation_report {
         double before, after; /* expected calibration error */
     } calibration;
     struct nb_unlabelled_report unlabelled; /* the fit of documents without a label */
+    struct nb_told_threshold *thresholds;   /* owned; by label (nb_engine_tell_thresholds) */
+    size_t threshold_count;
     bool has_threshold;
     double target_rate, threshold, achieved; /* over the long window */
     /* Over all documents; empty with NB_SCORES_LEAVE_ONE_OUT, which have no order. */
@@ -259,6 +273,11 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report);
 int nb_engine_evaluation(struct nb_engine *engine, struct nb_string model,
                          struct nb_string positive, double target_rate, enum nb_score_kind scores,
                          struct nb_evaluation_report *report, struct nb_error *error);
+
+/* Adds the thresholds of the model's setting to its report, chosen anew if that is due. Returns 0,
+ * NB_NOT_FOUND, NB_DAMAGED, NB_IO, NB_STOPPING or NB_NO_MEMORY. */
+int nb_engine_tell_thresholds(struct nb_engine *engine, struct nb_string model,
+                              struct nb_evaluation_report *report, struct nb_error *error);
 
 /* For a model whose documents have several labels: sets *fit to the fit of its present documents,
  * whose figures are its evaluation; the caller releases it. Returns 0, NB_NOT_FOUND (model),

@@ -411,6 +411,9 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report)
         nb_evaluation_deinit(&report->evaluations[i]);
     for (size_t i = 0; i < report->label_count; i++)
         free(report->labels[i]);
+    for (size_t i = 0; i < report->threshold_count; i++)
+        free(report->thresholds[i].label);
+    free(report->thresholds);
     free(report->labels);
     *report = (struct nb_evaluation_report){0};
 }

@@ -55,6 +55,8 @@ struct nb_published *nb_published_new(const struct nb_settings *settings, const 
         nb_multilabel_new(settings->decision == NB_DECISION_BAYES, settings->smoothing,
                           &published->multilabel) != 0)
         nb_published_release(&published);
+    if (published != NULL && nb_wishes_new(&published->settings, &published->wishes) != 0)
+        nb_published_release(&published);
     return published;
 }
 
@@ -83,6 +85,7 @@ void nb_published_release(struct nb_published **published)
     nb_scorer_free(&p->scorer);
     nb_stack_free(&p->stack);
     nb_multilabel_free(&p->multilabel);
+    nb_wishes_free(&p->wishes);
     nb_stack_weights_free(&p->weights);
     nb_settings_deinit(&p->settings);
     free(p);

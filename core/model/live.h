@@ -23,6 +23,7 @@
 #include "core/bayes/settings.h"
 #include "core/counts/model.h"
 #include "core/ledger/record.h"
+#include "core/model/wishes.h"
 #include "core/stack/multilabel.h"
 #include "core/stack/stack_fit.h"
 #include "tokenizer/bag.h"
@@ -44,6 +45,7 @@ struct nb_published {
     struct nb_stack *stack;
     struct nb_stack_weights *weights;
     struct nb_multilabel *multilabel; /* NULL: a document has one label */
+    struct nb_wishes *wishes;         /* NULL: no threshold is a wished precision */
 };
 
 /* Sets the constants of the stack from the settings. */

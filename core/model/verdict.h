@@ -36,6 +36,8 @@ double nb_decide_threshold(double false_positive, double false_negative);
  * if there is no other label. */
 size_t nb_decide_other(const double *probabilities, size_t size, size_t positive);
 
+struct nb_label_threshold;
+
 enum { NB_VERDICT_SOURCES = 3 }; /* a model, its parent, and its parent's parent */
 
 struct nb_engine;
@@ -100,8 +102,11 @@ struct nb_verdict {
      * model has too few documents to say. */
     double of_labels;
     double min_known; /* the model's setting: below it the decision is "none"; 0: never */
-    /* Of the label that wins, by the model's setting; 0: it has none, negative: no label has. */
+    /* Of the label that wins, by the model's setting; 0: it has none, negative: no label has. Above
+     * 1: no number is known that keeps the wished precision. */
     double threshold;
+    /* What the setting says about it; borrowed, stable as long as `labels`. NULL: nothing. */
+    const struct nb_label_threshold *set;
     bool truncated;
     double unsure_band;               /* the model's setting */
     bool keeps_history;               /* the model has the setting `history` ... */

@@ -82,6 +82,11 @@ static inline struct nb_scorer *nb_verdict_scorer(const struct nb_verdict_privat
  * (nothing is learned yet) or NB_NO_MEMORY. */
 int nb_verdict_score(struct nb_verdict *verdict, size_t most, struct nb_error *error);
 
+/* The threshold at this place of the settings; INFINITY: no number is known that keeps the wished
+ * precision. Sets *found (may be NULL) to the choice that was made for a wished precision. */
+double nb_published_threshold(const struct nb_published *published, size_t place,
+                              struct nb_wish *found);
+
 /* Sets the explanation: the `most` strongest tokens, and the prior's row. Returns 0 or
  * NB_NO_MEMORY. */
 int nb_verdict_explain(struct nb_verdict *verdict, size_t most);

@@ -65,13 +65,30 @@ void nb_verdict_need(struct nb_verdict *verdict, const char *const labels[], siz
         need(verdict, labels[i - 1], documents_of(verdict, labels[i - 1]));
 }
 
+double nb_published_threshold(const struct nb_published *published, size_t place,
+                              struct nb_wish *found)
+{
+    const struct nb_label_threshold *set = &published->settings.thresholds[place];
+    if (set->kind == NB_THRESHOLD_COSTS)
+        return nb_decide_threshold(set->cost_fp, set->cost_fn);
+    if (set->kind == NB_THRESHOLD_NUMBER)
+        return set->number;
+    const struct nb_wish wish = nb_wishes_found(published->wishes, place);
+    if (found != NULL)
+        *found = wish;
+    return wish.threshold;
+}
+
 /* Sets the threshold of the label that wins. */
 static void tell_threshold(struct nb_verdict *verdict)
 {
-    const struct nb_settings *settings = &verdict->private_->chain.published[0]->settings;
-    verdict->threshold = settings->threshold_count == 0
-                             ? -1
-                             : nb_settings_threshold(settings, verdict->labels[verdict->best]);
+    const struct nb_published *published = verdict->private_->chain.published[0];
+    const struct nb_settings *settings = &published->settings;
+    verdict->threshold = settings->threshold_count == 0 ? -1 : 0;
+    verdict->set = nb_settings_threshold(settings, verdict->labels[verdict->best]);
+    if (verdict->set != NULL)
+        verdict->threshold =
+            nb_published_threshold(published, (size_t)(verdict->set - settings->thresholds), NULL);
 }
 
 int nb_verdict_at_level(struct nb_verdict *verdict, unsigned level)

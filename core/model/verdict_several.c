@@ -72,8 +72,8 @@ static int make_room(struct nb_verdict *verdict, size_t labels)
 /* The threshold that the settings give a label, else that of the fit; a probability. */
 static double threshold_of(const struct nb_settings *settings, const char *label, double log_odds)
 {
-    double set = nb_settings_threshold(settings, label);
-    return set > 0 ? set : 1 / (1 + exp(-log_odds));
+    const struct nb_label_threshold *set = nb_settings_threshold(settings, label);
+    return set != NULL ? set->number : 1 / (1 + exp(-log_odds));
 }
 
 /* Notes a label that is nearer to its threshold than those before. */

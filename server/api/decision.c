@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/names.h"
+#include "core/bayes/thresholds.h"
 #include "core/engine/engine.h"
 #include "core/model/verdict.h"
 #include "server/api/evaluations.h"
@@ -74,6 +75,11 @@ int nb_route_evaluation(struct nb_request *request, struct nb_error *error)
     nb_buffer_deinit(&room);
     if (rc != 0)
         return rc;
+    rc = nb_engine_tell_thresholds(request->server->engine, request->model, &report, error);
+    if (rc != 0) {
+        nb_evaluation_report_deinit(&report);
+        return rc;
+    }
     rc = nb_json_evaluation(&request->reply.body, request->model, &report);
     nb_evaluation_report_deinit(&report);
     if (rc == 0 && scores == NB_SCORES_BEFORE_LEARNING) {
@@ -306,6 +312,21 @@ bool nb_decision_is_wanted(const struct nb_decision_rule *rule, const struct nb_
                                          verdict->min_known > 0 || verdict->threshold >= 0);
 }
 
+/* Tells the origin of the threshold of the label that wins. */
+static void tell_setting(const struct nb_label_threshold *set, char *text, size_t room)
+{
+    if (set == NULL)
+        snprintf(text, room, "as the model's setting thresholds has none for this label");
+    else if (set->kind == NB_THRESHOLD_PRECISION)
+        snprintf(text, room, "the model's setting thresholds, for a precision of %.6g",
+                 set->number);
+    else if (set->kind == NB_THRESHOLD_COSTS)
+        snprintf(text, room, "the model's setting thresholds, from the costs: %.6g / (%.6g + %.6g)",
+                 set->cost_fp, set->cost_fp, set->cost_fn);
+    else
+        snprintf(text, room, "the model's setting thresholds");
+}
+
 /* The rule of the model's setting for the label that wins, if the request gives no threshold. */
 static struct nb_decision_rule rule_of_model(const struct nb_decision_rule *asked,
                                              const struct nb_verdict *verdict)
@@ -315,9 +336,7 @@ static struct nb_decision_rule rule_of_model(const struct nb_decision_rule *aske
         return rule;
     rule.is_asked = rule.is_of_winner = true;
     rule.threshold = verdict->threshold;
-    snprintf(rule.source, sizeof rule.source, "%s",
-             verdict->threshold > 0 ? "the model's setting thresholds"
-                                    : "as the model's setting thresholds has none for this label");
+    tell_setting(verdict->set, rule.source, sizeof rule.source);
     return rule;
 }
 
@@ -344,6 +363,16 @@ static bool decide_known(const struct nb_decision_rule *rule, const struct nb_ve
     return true;
 }
 
+/* A label with a wished precision that no threshold is known to keep. */
+static void tell_unknown(const struct nb_verdict *verdict, struct nb_decision_made *made)
+{
+    made->label = "unsure";
+    snprintf(made->reason, sizeof made->reason,
+             "no threshold is known from which on '%s' is right in %.6g of its verdicts, as the "
+             "model's setting thresholds wishes: too few documents, or too few that are sure",
+             verdict->labels[verdict->best], verdict->set->number);
+}
+
 int nb_decision_make(const struct nb_decision_rule *asked, const struct nb_verdict *verdict,
                      struct nb_decision_made *made, struct nb_error *error)
 {
@@ -360,6 +389,10 @@ int nb_decision_make(const struct nb_decision_rule *asked, const struct nb_verdi
     else
         candidate.otherwise =
             verdict->labels[nb_decide_other(verdict->probabilities, verdict->size, chosen)];
+    if (!asked->is_asked && verdict->threshold > 1) {
+        tell_unknown(verdict, made);
+        return 0;
+    }
     /* A label without a threshold in the model's setting is decided whenever it wins. */
     bool has_threshold = asked->is_asked || verdict->threshold > 0;
     decide(rule, &candidate, has_threshold ? verdict->unsure_band : 0, made);

@@ -149,17 +149,31 @@ static void add_unseen(struct unseen *u, const char *setting, const char *what, 
                        at > 0 ? "; " : "", setting, what, name);
 }
 
-/* Adds the labels of `weights` that the model does not have. Both lists are sorted. */
+/* Adds a label if the model does not have it. *from, 0 at first, is the place from which on labels
+ * are looked for: those of a setting are sorted, as are the model's. */
+static void add_label(struct unseen *u, const char *setting, const char *label, size_t *from)
+{
+    size_t k = *from;
+    while (k < u->info->label_count && strcmp(u->info->labels[k].label, label) < 0)
+        k++;
+    if (k == u->info->label_count || strcmp(u->info->labels[k].label, label) != 0)
+        add_unseen(u, setting, "label", label);
+    *from = k;
+}
+
 static void add_labels(struct unseen *u, const char *setting, const struct nb_prior_weight *weights,
                        size_t count)
 {
-    size_t k = 0;
-    for (size_t i = 0; i < count; i++) {
-        while (k < u->info->label_count && strcmp(u->info->labels[k].label, weights[i].label) < 0)
-            k++;
-        if (k == u->info->label_count || strcmp(u->info->labels[k].label, weights[i].label) != 0)
-            add_unseen(u, setting, "label", weights[i].label);
-    }
+    size_t from = 0;
+    for (size_t i = 0; i < count; i++)
+        add_label(u, setting, weights[i].label, &from);
+}
+
+static void add_labels_of_thresholds(struct unseen *u, const struct nb_settings *settings)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < settings->threshold_count; i++)
+        add_label(u, "thresholds", settings->thresholds[i].label, &from);
 }
 
 static void add_value(void *user, const char *field, const char *value)
@@ -182,7 +196,7 @@ static int reply_put(struct nb_request *request, struct nb_error *error)
     const struct nb_smoothing *by = &s->smoothing_by;
     if (info.label_count > 0) {
         add_labels(&u, "prior", s->weights, s->weight_count);
-        add_labels(&u, "thresholds", s->thresholds, s->threshold_count);
+        add_labels_of_thresholds(&u, s);
         add_labels(&u, "smoothing", by->labels, by->label_count);
         for (size_t f = 0; f < by->field_count; f++)
             for (size_t v = 0; by->fields[f].labels != NULL && v < by->fields[f].count; v++)

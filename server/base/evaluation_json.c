@@ -83,6 +83,27 @@ static void emit_threshold(struct nb_emitter *e, const struct nb_evaluation_repo
     nb_emit_close(e, '}');
 }
 
+/* The thresholds of the model's setting. */
+static void emit_thresholds(struct nb_emitter *e, const struct nb_evaluation_report *report)
+{
+    nb_emit_member_open(e, "thresholds", '{');
+    for (size_t i = 0; i < report->threshold_count; i++) {
+        const struct nb_told_threshold *t = &report->thresholds[i];
+        nb_emit_name(e, nb_string_of(t->label));
+        nb_emit_open(e, '{');
+        nb_emit_member_short_double(e, "threshold", t->threshold); /* null: none is known */
+        if (t->wished > 0) {
+            nb_emit_member_short_double(e, "wished_precision", t->wished);
+            nb_emit_member_short_double(
+                e, "precision", t->given > 0 ? (double)t->right / (double)t->given : (double)NAN);
+            nb_emit_member_u64(e, "given", t->given);
+            nb_emit_member_text(e, "scores", nb_score_kind_name(t->scores));
+        }
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
+}
+
 static void emit_progress(struct nb_emitter *e, const struct nb_evaluation_report *report)
 {
     nb_emit_member_open(e, "progress", '[');
@@ -115,6 +136,8 @@ int nb_json_evaluation(struct nb_buffer *out, struct nb_string model,
     nb_emit_close(&e, ']');
     if (report->has_threshold)
         emit_threshold(&e, report);
+    if (report->threshold_count > 0)
+        emit_thresholds(&e, report);
     if (report->progress_count > 0)
         emit_progress(&e, report);
     nb_emit_close(&e, '}');

@@ -157,11 +157,9 @@ static int take_weights(const struct reading *r, const json_t *value, struct nb_
     return 0;
 }
 
-/* Reads {"label": number above 0, ...}, after normalizing the labels. */
-static int take_labels(const struct reading *r, const json_t *value, struct nb_prior_weight **list,
-                       size_t *count)
+/* Normalizes the labels that are the keys of an object. */
+static int normalize_labels(const struct reading *r, json_t *object)
 {
-    json_t *object = (json_t *)(uintptr_t)value; /* belongs to the request; nothing else uses it */
     json_t *given = json_copy(object);
     struct nb_buffer room = {0};
     int rc = given == NULL ? nb_error_no_memory(r->error) : 0;
@@ -179,6 +177,15 @@ static int take_labels(const struct reading *r, const json_t *value, struct nb_p
     }
     nb_buffer_deinit(&room);
     json_decref(given);
+    return rc;
+}
+
+/* Reads {"label": number above 0, ...}, after normalizing the labels. */
+static int take_labels(const struct reading *r, const json_t *value, struct nb_prior_weight **list,
+                       size_t *count)
+{
+    json_t *object = (json_t *)(uintptr_t)value; /* belongs to the request; nothing else uses it */
+    int rc = normalize_labels(r, object);
     return rc == 0 ? take_weights(r, object, list, count) : rc;
 }
 
@@ -215,9 +222,80 @@ static int take_prior(const struct reading *r, const json_t *value)
     return take_labels(r, value, &settings->weights, &settings->weight_count);
 }
 
+/* ---- thresholds ------------------------------------------------------------------------------ */
+
+/* Reads {"precision": number} or {"cost_fp": number, "cost_fn": number}. */
+static int take_wish(const struct reading *r, const char *label, const json_t *value,
+                     struct nb_label_threshold *to)
+{
+    static const struct nb_json_member members[] = {{"precision", NB_TYPE_NUMBER, false},
+                                                    {"cost_fp", NB_TYPE_NUMBER, false},
+                                                    {"cost_fn", NB_TYPE_NUMBER, false}};
+    const json_t *is[3];
+    int rc =
+        nb_json_take(value, "a threshold of the setting \"thresholds\"", members, 3, is, r->error);
+    if (rc != 0)
+        return rc;
+    bool has_costs = is[1] != NULL && is[2] != NULL;
+    if ((is[0] != NULL) + has_costs != 1 || (is[1] != NULL) != has_costs ||
+        (is[2] != NULL) != has_costs)
+        return nb_error_set(r->error, NB_UNUSABLE,
+                            "member \"thresholds\": the threshold of \"%.64s\" must be a number, "
+                            "{\"precision\": number} or {\"cost_fp\": number, \"cost_fn\": "
+                            "number}",
+                            label);
+    to->kind = has_costs ? NB_THRESHOLD_COSTS : NB_THRESHOLD_PRECISION;
+    to->number = json_number_value(is[0]);
+    to->cost_fp = json_number_value(is[1]);
+    to->cost_fn = json_number_value(is[2]);
+    return 0;
+}
+
+static int take_threshold(const struct reading *r, const char *label, const json_t *value,
+                          struct nb_label_threshold *to)
+{
+    int rc = 0;
+    if (json_is_object(value))
+        rc = take_wish(r, label, value, to);
+    else if (json_is_number(value))
+        to->number = json_number_value(value);
+    else
+        rc = nb_error_set(r->error, NB_INVALID,
+                          "member \"thresholds\": the threshold of \"%.64s\" must be a number or "
+                          "an object, not %s",
+                          label, nb_json_type_name(value));
+    if (rc != 0)
+        return rc;
+    to->label = strdup(label);
+    return to->label == NULL ? nb_error_no_memory(r->error) : 0;
+}
+
+static int by_label_of_threshold(const void *a, const void *b)
+{
+    const struct nb_label_threshold *left = a, *right = b;
+    return strcmp(left->label, right->label);
+}
+
+/* Reads {"label": number or wish, ...}, after normalizing the labels. */
 static int take_thresholds(const struct reading *r, const json_t *value)
 {
-    return take_labels(r, value, &r->settings->thresholds, &r->settings->threshold_count);
+    struct nb_settings *settings = r->settings;
+    json_t *object = (json_t *)(uintptr_t)value; /* belongs to the request; nothing else uses it */
+    int rc = normalize_labels(r, object);
+    if (rc != 0)
+        return rc;
+    settings->thresholds = calloc(json_object_size(object) + 1, sizeof *settings->thresholds);
+    if (settings->thresholds == NULL)
+        return nb_error_no_memory(r->error);
+    for (void *at = json_object_iter(object); at != NULL && rc == 0;
+         at = json_object_iter_next(object, at)) {
+        rc = take_threshold(r, json_object_iter_key(at), json_object_iter_value(at),
+                            &settings->thresholds[settings->threshold_count]);
+        settings->threshold_count += rc == 0;
+    }
+    qsort(settings->thresholds, settings->threshold_count, sizeof *settings->thresholds,
+          by_label_of_threshold);
+    return rc;
 }
 
 /* ---- smoothing ------------------------------------------------------------------------------- */
@@ -433,6 +511,28 @@ static void emit_weights(struct nb_emitter *e, const struct nb_prior_weight *lis
     nb_emit_close(e, '}');
 }
 
+static void emit_thresholds(struct nb_emitter *e, const struct nb_settings *settings)
+{
+    nb_emit_open(e, '{');
+    for (size_t i = 0; i < settings->threshold_count; i++) {
+        const struct nb_label_threshold *t = &settings->thresholds[i];
+        nb_emit_name(e, nb_string_of(t->label));
+        if (t->kind == NB_THRESHOLD_NUMBER) {
+            nb_emit_short_double(e, t->number);
+            continue;
+        }
+        nb_emit_open(e, '{');
+        if (t->kind == NB_THRESHOLD_PRECISION) {
+            nb_emit_member_short_double(e, "precision", t->number);
+        } else {
+            nb_emit_member_short_double(e, "cost_fp", t->cost_fp);
+            nb_emit_member_short_double(e, "cost_fn", t->cost_fn);
+        }
+        nb_emit_close(e, '}');
+    }
+    nb_emit_close(e, '}');
+}
+
 static void emit_field_values(struct nb_emitter *e, const struct nb_field_smoothing *field)
 {
     nb_emit_open(e, '{');
@@ -546,7 +646,7 @@ static void emit_setting(struct nb_emitter *e, const struct nb_setting *setting,
             nb_emit_text(e, setting->names[settings->prior]);
         break;
     case NB_SETTING_THRESHOLDS:
-        emit_weights(e, settings->thresholds, settings->threshold_count);
+        emit_thresholds(e, settings);
         break;
     case NB_SETTING_SMOOTHING:
         emit_smoothing(e, settings);

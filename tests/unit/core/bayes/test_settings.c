@@ -457,6 +457,90 @@ START_TEST(forms_of_smoothing_read_back)
 }
 END_TEST
 
+/* Numbers alone are stored as they always were, and older programs read them. */
+static void put_thresholds(struct nb_settings *s, int kind)
+{
+    nb_settings_init(s, NB_PRESET_TEXT);
+    s->threshold_count = 2;
+    s->thresholds = calloc(2, sizeof *s->thresholds);
+    s->thresholds[0] = (struct nb_label_threshold){.label = strdup("ham"), .number = 0.5};
+    s->thresholds[1] = (struct nb_label_threshold){.label = strdup("späm"), .kind = kind};
+    if (kind == NB_THRESHOLD_COSTS)
+        s->thresholds[1].cost_fp = 10, s->thresholds[1].cost_fn = 0.25;
+    else
+        s->thresholds[1].number = 0.99;
+}
+
+START_TEST(forms_of_thresholds_read_back)
+{
+    struct nb_settings s, copy, back;
+    struct nb_buffer out = {0};
+    put_thresholds(&s, _i);
+    ck_assert_int_eq(nb_settings_check(&s, NULL), 0);
+    ck_assert_int_eq(nb_settings_copy(&copy, &s), 0);
+    ck_assert_int_eq(nb_settings_write(&copy, &out), 0);
+    nb_settings_deinit(&copy);
+    ck_assert_int_eq(nb_settings_read(&back, stored(&out), NULL), 0);
+    ck_assert_uint_eq(back.threshold_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct nb_label_threshold *is = &back.thresholds[i], *was = &s.thresholds[i];
+        ck_assert_str_eq(is->label, was->label);
+        ck_assert_int_eq(is->kind, was->kind);
+        ck_assert(is->number == was->number);
+        ck_assert(is->cost_fp == was->cost_fp && is->cost_fn == was->cost_fn);
+    }
+    static const char numbers[] = "thresholds", wishes[] = "threshold_wishes";
+    bool has_numbers = memmem(out.bytes, out.length, numbers, sizeof numbers - 1) != NULL;
+    bool has_wishes = memmem(out.bytes, out.length, wishes, sizeof wishes - 1) != NULL;
+    ck_assert_int_eq(has_numbers, _i == NB_THRESHOLD_NUMBER);
+    ck_assert_int_eq(has_wishes, _i != NB_THRESHOLD_NUMBER);
+    for (size_t length = 1; length < out.length; length++)
+        ck_assert_int_eq(nb_settings_read(&copy, (struct nb_string){out.bytes, length}, NULL),
+                         NB_CORRUPT);
+    nb_settings_deinit(&s);
+    nb_settings_deinit(&back);
+    nb_buffer_deinit(&out);
+}
+END_TEST
+
+START_TEST(bad_thresholds_are_refused_by_name)
+{
+    static const struct {
+        struct nb_label_threshold is;
+        const char *says;
+    } table[] = {
+        {{NULL, NB_THRESHOLD_NUMBER, 0, 0, 0}, "thresholds of \"späm\" must be above 0"},
+        {{NULL, NB_THRESHOLD_NUMBER, 1.5, 0, 0}, "thresholds of \"späm\" must be at most 1"},
+        {{NULL, NB_THRESHOLD_NUMBER, NAN, 0, 0}, "thresholds of \"späm\" must be above 0"},
+        {{NULL, NB_THRESHOLD_PRECISION, 0, 0, 0},
+         "thresholds of \"späm\": precision must be above 0"},
+        {{NULL, NB_THRESHOLD_PRECISION, 1, 0, 0},
+         "thresholds of \"späm\": precision must be below 1"},
+        {{NULL, NB_THRESHOLD_COSTS, 0, 0, 1}, "thresholds of \"späm\": cost_fp must be above 0"},
+        {{NULL, NB_THRESHOLD_COSTS, 0, 1, 2e6},
+         "thresholds of \"späm\": cost_fn must be at most 1000000"},
+    };
+    struct nb_settings s;
+    struct nb_error error = {0};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        put_thresholds(&s, table[i].is.kind);
+        char *label = s.thresholds[1].label;
+        s.thresholds[1] = table[i].is;
+        s.thresholds[1].label = label;
+        ck_assert_int_eq(nb_settings_check(&s, &error), NB_UNUSABLE);
+        ck_assert_str_eq(error.text, table[i].says);
+        nb_settings_deinit(&s);
+    }
+    for (int kind = NB_THRESHOLD_PRECISION; kind <= NB_THRESHOLD_COSTS; kind++) {
+        put_thresholds(&s, kind);
+        s.label_set = NB_LABEL_SET_SEVERAL;
+        ck_assert_int_eq(nb_settings_check(&s, &error), NB_UNUSABLE);
+        ck_assert_ptr_nonnull(strstr(error.text, "thresholds"));
+        nb_settings_deinit(&s);
+    }
+}
+END_TEST
+
 START_TEST(the_parent_is_found_without_reading_the_rest)
 {
     struct nb_settings s;
@@ -730,6 +814,7 @@ int main(void)
     tcase_add_test(values, presets_are_as_documented);
     tcase_add_test(values, a_copy_is_equal_and_its_own);
     tcase_add_loop_test(values, bad_values_are_refused_by_name, 0, 26);
+    tcase_add_test(values, bad_thresholds_are_refused_by_name);
     tcase_add_test(values, a_structure_is_of_models_by_the_book);
     tcase_add_test(values, a_given_prior_needs_a_label);
     tcase_add_test(values, words_are_left_out_from_a_count_of_two_on);
@@ -743,6 +828,7 @@ int main(void)
     tcase_add_test(form, attributes_are_stored_and_copied);
     tcase_add_loop_test(form, what_is_written_reads_back, 0, 3);
     tcase_add_loop_test(form, forms_of_smoothing_read_back, 0, 5);
+    tcase_add_loop_test(form, forms_of_thresholds_read_back, 0, 3);
     tcase_add_test(form, the_parent_is_found_without_reading_the_rest);
     tcase_add_test(form, damage_is_noticed_or_harmless);
     tcase_add_test(form, older_forms_get_defaults_and_newer_are_refused);

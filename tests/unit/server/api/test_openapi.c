@@ -6,6 +6,7 @@
 #include <check.h>
 #include <ctype.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,7 +323,7 @@ START_TEST(settings_are_those_of_the_table)
                                         "additionalProperties"));
             break;
         case NB_SETTING_THRESHOLDS:
-            check_range(&table[i], json_object_get(schema, "additionalProperties"));
+            check_range(&table[i], json_array_get(find(schema, "additionalProperties/oneOf"), 0));
             break;
         case NB_SETTING_SMOOTHING:
             check_range(&table[i], json_array_get(json_object_get(schema, "oneOf"), 0));
@@ -613,7 +614,12 @@ START_TEST(evaluations_are_as_described)
                                           .positive = 1,
                                           .has_threshold = true,
                                           .target_rate = 0.5};
+    struct nb_told_threshold thresholds[] = {
+        {.label = labels[0], .threshold = 0.75},
+        {.label = labels[1], .threshold = (double)INFINITY, .wished = 0.9}};
     struct nb_buffer out = {0};
+    report.thresholds = thresholds;
+    report.threshold_count = 2;
     ck_assert_int_eq(nb_evaluator_new(numbers, 2, 1, &evaluator), 0);
     nb_evaluator_finish(evaluator, 0, &report.evaluations[1]);
     for (uint32_t i = 0; i < 4; i++) {
