@@ -71,6 +71,23 @@ export async function the_threshold_becomes_a_setting(api) {
   equal({...now, thresholds: {}}, {...settings, thresholds: {}}, "the other settings");
 }
 
+export async function thresholds_for_a_precision_are_told(api) {
+  const {daemon, tab} = await opened(api, async (daemon) => {
+    await trained(daemon);
+    const {settings} = await daemon.call("GET", "v1/models/sample");
+    await daemon.call("PUT", "v1/models/sample", {...settings, thresholds: {ham: {precision: 0.5}, spam: {precision: 0.999999}}});
+  });
+  const {ham} = (await daemon.call("GET", "v1/models/sample/evaluation")).thresholds;
+  holds(ham.threshold !== null, JSON.stringify(ham));
+  const rows = await tab.page.$$eval("table", (all) => [...[...all].find((one) => one.caption.textContent.startsWith("Decided from")).tBodies[0].rows].map((row) => [...row.children].map((cell) => cell.textContent)));
+  equal(rows.map((row) => row[0]), ["ham", "spam"], "labels");
+  equal(rows[1].slice(1), ["never", "0.999999", ""], "a label that no threshold keeps");
+  holds(rows[0][3].endsWith(` of ${ham.given}`), rows[0][3]);
+  await tab.go("model/sample/settings");
+  await tab.sees("label", "thresholds");
+  equal(JSON.parse(await tab.page.$eval("#setting-thresholds", (input) => input.value)), {ham: {precision: 0.5}, spam: {precision: 0.999999}}, "as JSON");
+}
+
 export async function the_pointer_reads_a_chart(api) {
   const {daemon, tab} = await opened(api, trained);
   const {progress} = await daemon.call("GET", "v1/models/sample/evaluation");

@@ -8,7 +8,7 @@ import {choose, hasSeveral, isUsable, judgesWithout, labelsOf} from "./models.js
 import {challenger} from "./quality_challenger.js";
 import {confusionPicture, learningCurve, overTime, reliability, roc} from "./quality_charts.js";
 import {severalLabels} from "./quality_labels.js";
-import {thresholds} from "./quality_threshold.js";
+import {present, thresholds} from "./quality_threshold.js";
 
 const PAIRS = 20, LABELS_TABLE = 12, LABELS_SHOWN = 100, DRIFT_FAR = 0.25;
 const SCORES = [["before-learning", "given before learning"], ["leave-one-out", "leave-one-out, now"]];
@@ -63,7 +63,8 @@ function draw(place, report, chosen, info) {
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Errors over time"), overTime(name, report.progress)) : null,
     report.progress ? h("section", {class: "panel"}, h("h2", null, "Learning curve"), learningCurve(name, report.progress)) : null,
     report.challenger ? challenger(name, report.challenger, chosen) : null,
-    h("section", {class: "panel"}, h("h2", null, "Thresholds"), thresholds(name, one, report.positive))), confusion(name, one));
+    h("section", {class: "panel"}, h("h2", null, "Thresholds"), report.thresholds ? present(report.thresholds) : null,
+      thresholds(name, one, report.positive))), confusion(name, one));
 }
 
 export async function show(place, rest) {

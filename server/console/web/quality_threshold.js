@@ -4,7 +4,7 @@
 
 import {may} from "./access.js";
 import {get, json, model as of} from "./api.js";
-import {failure, field, h, put} from "./dom.js";
+import {failure, field, h, put, table} from "./dom.js";
 import {count, number, percent, plural} from "./format.js";
 
 // {threshold, falsePositives, falseNegatives} of each point that a probability can reach.
@@ -32,6 +32,13 @@ async function save(told, name, positive, threshold) {
   } catch (error) {
     put(told, failure(error));
   }
+}
+
+// What the model's setting `thresholds` is at present, as the evaluation tells it.
+export function present(set) {
+  const rows = Object.entries(set).map(([label, at]) => [label, at.threshold === null ? "never" : percent(at.threshold),
+    at.wished_precision ?? "", at.given ? `${percent(at.precision)} of ${count(at.given)}` : ""]);
+  return table("Decided from (the setting thresholds)", [{name: "Label"}, {name: "Probability", number: true}, {name: "Wished precision", number: true}, {name: "Precision", number: true}], rows);
 }
 
 export function thresholds(name, one, positive) {
