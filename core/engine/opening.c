@@ -340,7 +340,7 @@ int nb_engine_open(const struct nb_engine_settings *settings, struct nb_engine *
     if (rc != 0)
         return rc;
     rc = raise_format(*engine, error);
-    if (rc == 0 && settings->streams > 1)
+    if (rc == 0 && settings->shared)
         rc = nb_upgrade_all(*engine, error);
     if (rc != 0) {
         nb_engine_close(engine);

@@ -32,17 +32,24 @@ enum {
  * that are ahead put it back before others write something else there. */
 static const uint64_t OTHERS_FIRST = UINT64_C(1500000000);
 
+/* Versions of the rules by which a node makes changes and applies them. */
+struct rules {
+    unsigned tokenizer, apply;
+};
+static const struct rules OWN_RULES = {NB_TOKENIZER_VERSION, NB_APPLY_VERSION};
+
 /* The identity contains all that affects what applying a change does. */
-static void identify(const struct nb_engine *engine, char identity[IDENTITY_MOST])
+static void identify(const struct nb_engine *engine, struct rules rules,
+                     char identity[IDENTITY_MOST])
 {
     const struct nb_engine_settings *s = &engine->settings;
     char key[NB_CONTENT_ID_LENGTH + 1];
     nb_key_content_id(&engine->key, 0xFE, "nodes", 5, key);
     (void)snprintf(identity, IDENTITY_MOST,
-                   "bayesd format=%d tokenizer=%d apply=%d key=%.16s labels=%u models=%u "
+                   "bayesd format=%d tokenizer=%u apply=%u key=%.16s labels=%u models=%u "
                    "quarantine=%llu/%llu streams=%u",
-                   NB_OPERATION_FORMAT, NB_TOKENIZER_VERSION, NB_APPLY_VERSION, key, s->labels,
-                   s->models, (unsigned long long)s->quarantine_documents,
+                   NB_OPERATION_FORMAT, rules.tokenizer, rules.apply, key, s->labels, s->models,
+                   (unsigned long long)s->quarantine_documents,
                    (unsigned long long)s->quarantine_bytes, s->streams);
 }
 
@@ -55,6 +62,51 @@ struct found {
                               is earlier; 0: deleted */
 };
 
+/* Whether `there` is the identity that an older version of this node would give the stream. */
+static bool is_of_older(const struct nb_engine *engine, struct nb_string there)
+{
+    char text[IDENTITY_MOST], older[IDENTITY_MOST];
+    struct rules rules;
+    (void)snprintf(text, sizeof text, "%.*s", (int)there.length, there.bytes);
+    if (sscanf(text, "bayesd format=%*u tokenizer=%u apply=%u ", &rules.tokenizer, &rules.apply) !=
+        2)
+        return false;
+    identify(engine, rules, older);
+    return nb_string_equals(there, older) && rules.tokenizer <= OWN_RULES.tokenizer &&
+           rules.apply <= OWN_RULES.apply;
+}
+
+/* Makes the stream one of this node's version. Nodes of the version before notice it with their
+ * next read, and must not follow until they are upgraded, too. */
+static int raise(struct nb_stream_worker *l, struct nb_string from, const char *to,
+                 struct nb_error *error)
+{
+    static const char RAISE[] =
+        "UPDATE bayesd.stream SET identity = $2 WHERE number = $1 AND identity = $3";
+    char before[IDENTITY_MOST];
+    (void)snprintf(before, sizeof before, "%.*s", (int)from.length, from.bytes);
+    const struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(l->which), nb_sql_text(to),
+                                                       nb_sql_text(before)};
+    nb_log(NB_LOG_INFO, "nodes: stream %u is of this version from now on: it was \"%s\"", l->which,
+           before);
+    return nb_database_run(l->database, RAISE, values, NULL, error);
+}
+
+/* Compares the identity of the stream with this node's. Returns 0, NB_CONFLICT or the code of a
+ * statement. */
+static int compare(struct nb_stream_worker *l, struct nb_string there, const char *identity,
+                   struct nb_error *error)
+{
+    if (nb_string_equals(there, identity))
+        return 0;
+    if (is_of_older(l->nodes->engine, there))
+        return raise(l, there, identity, error);
+    return nb_error_set(error, NB_CONFLICT,
+                        "the stream is of nodes with other versions, another key or other "
+                        "limits: it says \"%.*s\", and this node \"%s\"",
+                        (int)(there.length < 120 ? there.length : 120), there.bytes, identity);
+}
+
 /* Reads the state of the stream. The first node sets the identity that the others must have. */
 static int look(struct nb_stream_worker *l, struct found *found, struct nb_error *error)
 {
@@ -65,7 +117,7 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
         " FROM bayesd.stream s LEFT JOIN bayesd.change c"
         " ON c.stream = s.number AND c.position = least(s.last, $2) WHERE s.number = $1";
     char identity[IDENTITY_MOST];
-    identify(l->nodes->engine, identity);
+    identify(l->nodes->engine, OWN_RULES, identity);
     struct nb_sql_value values[NB_SQL_VALUES] = {nb_sql_number(l->which), nb_sql_text(identity)};
     struct nb_sql_rows rows = {.count = 0};
     int rc = nb_database_run(l->database, IDENTIFY, values, NULL, error);
@@ -83,13 +135,7 @@ static int look(struct nb_stream_worker *l, struct found *found, struct nb_error
             nb_sql_rows_number(&rows, 0, 2),
             (struct nb_point){nb_sql_rows_number(&rows, 0, 4), nb_sql_rows_number(&rows, 0, 5)}};
         atomic_store(&l->replica->last, found->last);
-        struct nb_string there = nb_sql_rows_bytes(&rows, 0, 3);
-        if (!nb_string_equals(there, identity))
-            rc =
-                nb_error_set(error, NB_CONFLICT,
-                             "the stream is of nodes with other versions, another key or other "
-                             "limits: it says \"%.*s\", and this node \"%s\"",
-                             (int)(there.length < 120 ? there.length : 120), there.bytes, identity);
+        rc = compare(l, nb_sql_rows_bytes(&rows, 0, 3), identity, error);
     }
     nb_sql_rows_deinit(&rows);
     return rc;
@@ -295,10 +341,11 @@ static int deliver(struct nb_stream_worker *l, const struct nb_sql_rows *rows, i
     return rc == NB_CORRUPT ? 0 : rc;
 }
 
-/* Reads entries; `more` has further columns. */
+/* Reads entries, and the last position, which is NULL if the stream is of another version by now;
+ * `more` has further columns. */
 #define READ(more)                                                                                 \
     "SELECT position, id, checksum, CASE WHEN position = $2 THEN ''::bytea ELSE body END,"         \
-    " (SELECT last FROM bayesd.stream WHERE number = $1)" more                                     \
+    " (SELECT last FROM bayesd.stream WHERE number = $1 AND identity = $5)" more                   \
     " FROM (SELECT position, id, checksum, body, sum(octet_length(body))"                          \
     "  OVER (ORDER BY position) - octet_length(body) AS before FROM bayesd.change"                 \
     "  WHERE stream = $1 AND position >= $2 ORDER BY position LIMIT $3) AS found"                  \
@@ -311,9 +358,11 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
 {
     struct nb_replica *r = l->replica;
     struct nb_point at = r->delivered;
+    char identity[IDENTITY_MOST];
+    identify(l->nodes->engine, OWN_RULES, identity);
     const struct nb_sql_value values[NB_SQL_VALUES] = {
         nb_sql_number(l->which), nb_sql_number(at.position), nb_sql_number(READ_MOST),
-        nb_sql_number(NB_TAKEN_BYTES)};
+        nb_sql_number(NB_TAKEN_BYTES), nb_sql_text(identity)};
     struct nb_sql_rows rows;
     uint64_t began = nb_clock_monotonic();
     int rc = nb_database_run(
@@ -325,6 +374,9 @@ static int read_some(struct nb_stream_worker *l, bool notifies, bool *is_end,
     if (at.position > 0 && (rows.count == 0 || nb_sql_rows_number(&rows, 0, 0) != at.position ||
                             nb_sql_rows_number(&rows, 0, 2) != at.sum))
         rc = nb_error_set(error, NB_STOPPING, "stream %u has lost its end", l->which);
+    if (rc == 0 && rows.count > 0 && nb_sql_rows_number(&rows, 0, 4) == 0)
+        rc = nb_error_set(error, NB_STOPPING, "stream %u is of nodes of another version now",
+                          l->which);
     if (rc == 0 && rows.count > 0)
         atomic_store(&r->last, nb_sql_rows_number(&rows, 0, 4));
     for (int i = at.position > 0 ? 1 : 0; rc == 0 && i < rows.count; i++)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What somebody can do who may write the tables and is no node, and what not."""
+import re
 import time
 
 from acknowledged import path_of
@@ -116,6 +117,49 @@ def test_changes_of_other_versions(nodes):
     for node in site.nodes:
         node.wait_joined()
     trained(site.nodes[1], stopped, "two").ok()
+    assert_same(site)
+
+
+def identity_of(site):
+    return site.primary.sql("SELECT identity FROM bayesd.stream WHERE number = 0").strip()
+
+
+def name_versions(site, tokenizer, apply):
+    """As a node with these versions would have it."""
+    old = identity_of(site)
+    new = re.sub(r"tokenizer=\d+ apply=\d+", f"tokenizer={tokenizer} apply={apply}", old)
+    holds(new != old, old)
+    site.primary.sql(f"UPDATE bayesd.stream SET identity = '{new}' WHERE number = 0")
+
+
+def test_nodes_of_two_versions(nodes):
+    """The first node of a newer version takes the stream over. Those of the older one stop learning, go on judging, and
+    follow again as the newer version."""
+    site = nodes.site(nodes=2, databases=1).start()
+    trained(site.nodes[0], PATH, "one").ok()
+    assert_same(site)
+    own = identity_of(site)
+    tokenizer, apply = map(int, re.search(r"tokenizer=(\d+) apply=(\d+)", own).groups())
+    for node in site.nodes:
+        node.kill()
+    name_versions(site, tokenizer, apply - 1)  # all of them were older
+    site.nodes[0].start()
+    site.nodes[0].wait_joined()
+    equal(identity_of(site), own, "the stream is of this version")
+    trained(site.nodes[0], PATH, "two").ok()
+    site.nodes[1].start()
+    site.nodes[1].wait_joined()
+    assert_same(site)
+    for newer in ((tokenizer, apply + 1), (tokenizer + 1, apply), (tokenizer - 1, apply + 1)):
+        name_versions(site, *newer)  # a newer node, or one of both: nobody follows it
+        for node in site.nodes:
+            wait_for(lambda node=node: "other versions" in str(node.ready()[1]), lambda node=node: f"it stops: {node.ready()}", 30, 0.1)
+            equal(node.client.post(PATH + "/classify", {"text": "some words"}).status, 200)
+            refused(node.client.post(PATH + "/train", {"id": "no", "label": "a", "text": "a"}), 503, "readyz")
+        site.primary.sql(f"UPDATE bayesd.stream SET identity = '{own}' WHERE number = 0")
+        for node in site.nodes:
+            node.wait_joined()
+    trained(site.nodes[1], PATH, "three").ok()
     assert_same(site)
 
 

@@ -262,6 +262,21 @@ START_TEST(features_without_texts_are_refused)
 }
 END_TEST
 
+/* Its streams bring changes in an order that cannot wait for a model. */
+START_TEST(a_node_is_upgraded_before_it_opens)
+{
+    train_all("a");
+    make_older();
+    settings.shared = true;
+    open_engine();
+    ck_assert_uint_eq(atomic_load(&engine->upgrades.models), 1);
+    ck_assert_uint_eq(atomic_load(&engine->upgrades.left), 0);
+    expect("a", false);
+    verify();
+    open_engine();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("upgrade");
@@ -273,6 +288,7 @@ static Suite *suite(void)
     tcase_add_test(tests, an_upgrade_that_is_cut_off_begins_again);
     tcase_add_test(tests, a_model_that_is_deleted_meanwhile_is_left_out);
     tcase_add_test(tests, features_without_texts_are_refused);
+    tcase_add_test(tests, a_node_is_upgraded_before_it_opens);
     suite_add_tcase(suite, tests);
     return suite;
 }
