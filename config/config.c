@@ -272,30 +272,14 @@ int nb_config_parse(struct nb_config *config, const char *text, size_t length, c
     return rc;
 }
 
-/* Reads a file into `text`, which has room for MOST_BYTES + 1 bytes: a length of MOST_BYTES + 1
- * shows that the file is too large. */
-static int read_file(const char *path, char *text, size_t *length, struct nb_error *error)
-{
-    FILE *in = fopen(path, "re");
-    if (in == NULL)
-        return nb_error_errno(error, errno, path);
-    errno = 0;
-    *length = fread(text, 1, MOST_BYTES + 1, in);
-    int rc = ferror(in) ? nb_error_errno(error, errno, path) : 0;
-    (void)fclose(in); /* it was only read, so nothing can be lost */
-    return rc;
-}
-
 int nb_config_load(struct nb_config *config, const char *path, struct nb_error *error)
 {
-    size_t length = 0;
-    char *text = malloc(MOST_BYTES + 1);
-    if (text == NULL)
-        return nb_error_no_memory(error);
-    int rc = read_file(path, text, &length, error);
-    if (rc == 0)
-        rc = nb_config_parse(config, text, length, path, error);
-    free(text);
+    struct nb_buffer text = {0};
+    int failure = nb_buffer_read_file(&text, path, MOST_BYTES);
+    int rc = failure == 0 || failure == EFBIG /* nb_config_parse says so */
+                 ? nb_config_parse(config, text.bytes, text.length, path, error)
+                 : nb_error_errno(error, failure, path);
+    nb_buffer_deinit(&text);
     return rc;
 }
 

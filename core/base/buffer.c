@@ -2,11 +2,14 @@
 #include "core/base/buffer.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/base/error.h"
@@ -71,6 +74,36 @@ void nb_buffer_trim(struct nb_buffer *buffer)
         return;
     buffer->bytes = bytes;
     buffer->capacity = buffer->length;
+}
+
+/* Returns 0 or an errno value. */
+static int read_all(struct nb_buffer *buffer, int file, size_t most)
+{
+    enum { STEP = 65536 };
+    for (size_t length = 0; length <= most;) {
+        if (nb_buffer_reserve(buffer, STEP + 1) != 0)
+            return ENOMEM;
+        ssize_t n = read(file, buffer->bytes + buffer->length, STEP);
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n == 0) {
+            buffer->bytes[buffer->length] = '\0';
+            return 0;
+        }
+        length += n > 0 ? (size_t)n : 0;
+        buffer->length += n > 0 ? (size_t)n : 0;
+    }
+    return EFBIG;
+}
+
+int nb_buffer_read_file(struct nb_buffer *buffer, const char *path, size_t most)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (file < 0)
+        return errno;
+    int failure = read_all(buffer, file, most);
+    (void)close(file); /* the file was only read */
+    return failure;
 }
 
 int nb_buffer_puts(struct nb_buffer *buffer, const char *text)

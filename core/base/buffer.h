@@ -62,6 +62,11 @@ int nb_buffer_puts(struct nb_buffer *buffer, const char *text);
 int nb_buffer_printf(struct nb_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Appends the contents of a file of at most `most` bytes, and a NUL, which does not count. Returns
+ * 0 or the errno value of what failed, EFBIG if there are more bytes; then the buffer may have some
+ * of them. */
+int nb_buffer_read_file(struct nb_buffer *buffer, const char *path, size_t most);
+
 /* ---- packing --------------------------------------------------------------------------------- */
 
 /* Packs numbers and texts into bytes for storage, and unpacks them with bounds checks. Any thread;

@@ -353,39 +353,20 @@ int nb_token_file_parse(struct nb_string text, const char *path, struct nb_token
     return rc;
 }
 
-static int read_all(int file, struct nb_buffer *out)
-{
-    for (;;) {
-        if (out->length > NB_TOKEN_FILE_BYTES)
-            return NB_TOO_LARGE;
-        if (nb_buffer_reserve(out, 65536) != 0)
-            return NB_NO_MEMORY;
-        ssize_t n = read(file, out->bytes + out->length, 65536);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n == 0 ? 0 : NB_IO;
-        out->length += (size_t)n;
-    }
-}
-
 int nb_token_file_read(const char *path, struct nb_tokens *tokens, struct nb_error *error)
 {
     struct nb_buffer text = {0};
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (file < 0)
-        return nb_error_errno(error, errno, path);
-    int rc = read_all(file, &text);
-    if (rc == NB_TOO_LARGE)
-        (void)nb_error_set(error, NB_INVALID, "%s: more than %d bytes are no file of tokens", path,
-                           NB_TOKEN_FILE_BYTES);
-    else if (rc != 0)
-        rc = nb_error_errno(error, rc == NB_NO_MEMORY ? ENOMEM : errno, path);
+    int failure = nb_buffer_read_file(&text, path, NB_TOKEN_FILE_BYTES);
+    int rc;
+    if (failure == EFBIG)
+        rc = nb_error_set(error, NB_INVALID, "%s: more than %d bytes are no file of tokens", path,
+                          NB_TOKEN_FILE_BYTES);
+    else if (failure != 0)
+        rc = nb_error_errno(error, failure, path);
     else
-        rc = nb_token_file_parse((struct nb_string){text.bytes, text.length}, path, tokens, error);
-    (void)close(file); /* the file was only read */
+        rc = nb_token_file_parse(nb_buffer_string(&text), path, tokens, error);
     nb_buffer_deinit(&text);
-    return rc == NB_TOO_LARGE ? NB_INVALID : rc;
+    return rc;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/user_map.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/base/buffer.h"
@@ -118,36 +115,16 @@ int nb_user_map_parse(struct nb_string text, const char *path, struct nb_user_ma
     return rc;
 }
 
-static int read_all(int file, struct nb_buffer *out)
-{
-    for (;;) {
-        if (out->length > NB_USER_MAP_BYTES)
-            return EFBIG;
-        if (nb_buffer_reserve(out, 65536) != 0)
-            return ENOMEM;
-        ssize_t n = read(file, out->bytes + out->length, 65536);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? errno : 0;
-        out->length += (size_t)n;
-    }
-}
-
 int nb_user_map_read(const char *path, struct nb_user_map **map, struct nb_error *error)
 {
     struct nb_buffer text = {0};
     *map = NULL;
     if (path[0] == '\0')
         return 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    int failure = file < 0 ? errno : read_all(file, &text);
-    int rc =
-        failure == 0
-            ? nb_user_map_parse((struct nb_string){text.bytes, text.length}, path, map, error)
-            : nb_error_set(error, NB_INVALID, "[filter] user_map: %s: %s", path, strerror(failure));
-    if (file >= 0)
-        (void)close(file); /* the file was only read */
+    int failure = nb_buffer_read_file(&text, path, NB_USER_MAP_BYTES);
+    int rc = failure == 0 ? nb_user_map_parse(nb_buffer_string(&text), path, map, error)
+                          : nb_error_set(error, NB_INVALID, "[filter] user_map: %s: %s", path,
+                                         strerror(failure));
     nb_buffer_deinit(&text);
     return rc;
 }

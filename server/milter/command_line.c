@@ -2,6 +2,7 @@
 #include "server/milter/command_line.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,25 +18,15 @@ typedef int nb_option_taker(void *user, const char *name, char *value, struct nb
 
 static int read_text(const char *path, struct nb_buffer *text, struct nb_error *error)
 {
-    FILE *in = fopen(path, "re");
-    if (in == NULL)
-        return nb_error_set(error, NB_NOT_FOUND, "the file of options %.200s cannot be opened",
-                            path);
-    int rc = nb_buffer_reserve(text, NB_OPTION_LINES_MOST + 1);
-    if (rc == 0)
-        text->length = fread(text->bytes, 1, NB_OPTION_LINES_MOST + 1, in);
-    bool is_broken = ferror(in) != 0;
-    (void)fclose(in); /* the file was only read */
-    if (rc != 0)
-        return nb_error_no_memory(error);
-    if (is_broken)
-        return nb_error_set(error, NB_IO, "the file of options %.200s cannot be read", path);
-    if (text->length > NB_OPTION_LINES_MOST)
+    int failure = nb_buffer_read_file(text, path, NB_OPTION_LINES_MOST);
+    if (failure == EFBIG)
         return nb_error_set(error, NB_TOO_LARGE, "%.200s has over %d bytes", path,
                             NB_OPTION_LINES_MOST);
+    if (failure != 0)
+        return nb_error_set(error, NB_IO, "the file of options %.200s cannot be opened: %s", path,
+                            strerror(failure));
     if (memchr(text->bytes, '\0', text->length) != NULL)
         return nb_error_set(error, NB_INVALID, "%.200s has NUL bytes: it is no text", path);
-    text->bytes[text->length] = '\0'; /* there is room for one byte more */
     return 0;
 }
 
@@ -66,7 +57,7 @@ static int take_line(char *line, nb_option_taker *take, void *user, struct nb_er
 
 /* Reads the file into `text`, which must be empty and which the caller frees in any case, and
  * passes its options to `take`, in their order. Returns 0; NB_INVALID with "FILE:LINE: " before the
- * message of `take`; NB_NOT_FOUND, NB_TOO_LARGE, NB_IO or NB_NO_MEMORY. */
+ * message of `take`; NB_TOO_LARGE or NB_IO. */
 static int option_lines_read(const char *path, struct nb_buffer *text, nb_option_taker *take,
                              void *user, struct nb_error *error)
 {

@@ -12,6 +12,7 @@
 #include "core/base/feature.h"
 #include "core/base/key.h"
 #include "core/base/system.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/run.h"
 
 /* ---- error ----------------------------------------------------------------------------------- */
@@ -107,6 +108,37 @@ START_TEST(a_buffer_grows_and_keeps)
     ck_assert_int_eq(nb_buffer_puts(&b, "again"), 0);
     ck_assert_uint_eq(b.length, 5);
     nb_buffer_deinit(&b);
+}
+END_TEST
+
+START_TEST(a_file_is_read_whole)
+{
+    char folder[NB_TEST_FOLDER_SIZE], path[NB_TEST_FOLDER_SIZE + 8];
+    struct nb_buffer b = {0};
+    test_folder_make(folder);
+    (void)snprintf(path, sizeof path, "%s/file", folder);
+    ck_assert_int_eq(nb_buffer_read_file(&b, path, 100), ENOENT);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 200000; i++)
+        (void)fputc('a' + i % 26, file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(nb_buffer_puts(&b, "0"), 0);
+    ck_assert_int_eq(nb_buffer_read_file(&b, path, 200000), 0);
+    ck_assert_uint_eq(b.length, 200001);
+    ck_assert_int_eq(b.bytes[0], '0');
+    for (size_t i = 0; i < 200000; i++)
+        ck_assert_int_eq(b.bytes[i + 1], 'a' + (int)(i % 26));
+    ck_assert_int_eq(b.bytes[b.length], 0);
+    nb_buffer_deinit(&b);
+    ck_assert_int_eq(nb_buffer_read_file(&b, path, 199999), EFBIG);
+    nb_buffer_deinit(&b);
+    ck_assert_int_eq(nb_buffer_read_file(&b, "/dev/null", 0), 0);
+    ck_assert_uint_eq(b.length, 0);
+    ck_assert_int_eq(b.bytes[0], 0);
+    ck_assert_int_eq(nb_buffer_read_file(&b, folder, 100), EISDIR);
+    nb_buffer_deinit(&b);
+    test_folder_remove(folder);
 }
 END_TEST
 
@@ -527,6 +559,7 @@ int main(void)
     tcase_add_test(all, a_long_sentence_ends_with_a_whole_word);
     tcase_add_test(all, errno_values_have_codes);
     tcase_add_test(all, a_buffer_grows_and_keeps);
+    tcase_add_test(all, a_file_is_read_whole);
     tcase_add_test(all, printing_appends);
     tcase_add_test(all, what_is_written_is_read);
     tcase_add_test(all, numbers_are_little_endian_and_short);
