@@ -24,6 +24,13 @@ char *nb_string_copy(struct nb_string s)
     return copy;
 }
 
+void nb_strings_free(char **list, size_t count)
+{
+    for (size_t i = 0; list != NULL && i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
 struct nb_string nb_string_trim_start(struct nb_string s, const char *set)
 {
     size_t count = 0;

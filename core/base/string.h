@@ -83,6 +83,8 @@ int nb_string_compare(struct nb_string a, struct nb_string b);
 /* Returns a copy of the text with a NUL byte behind it, which the caller frees; NULL: out of
  * memory. strndup would not do: at the end of a mapped file it may read beyond the text. */
 char *nb_string_copy(struct nb_string s);
+/* Frees `count` C strings and the list of them; NULL is allowed. */
+void nb_strings_free(char **list, size_t count);
 
 /* The text without the bytes of `set` (a C string) at its beginning, or at its end. */
 struct nb_string nb_string_trim_start(struct nb_string s, const char *set);

@@ -221,18 +221,18 @@ static double maximize_all(struct fit *f)
     return objective;
 }
 
-/* Replaces logarithms by normalized shares. Returns ln of the sum that they were divided by. */
-static double normalize(double *r, uint32_t labels)
+double nb_em_normalize(double *logarithms, uint32_t count)
 {
-    double most = r[0];
+    double *shares = logarithms;
+    double most = logarithms[0];
     double sum = 0;
-    for (uint32_t v = 1; v < labels; v++)
-        most = r[v] > most ? r[v] : most;
-    for (uint32_t v = 0; v < labels; v++)
-        sum += r[v] = exp(r[v] - most);
+    for (uint32_t v = 1; v < count; v++)
+        most = logarithms[v] > most ? logarithms[v] : most;
+    for (uint32_t v = 0; v < count; v++)
+        sum += shares[v] = exp(logarithms[v] - most);
     assert(sum >= 1); /* the greatest adds 1 */
-    for (uint32_t v = 0; v < labels; v++)
-        r[v] /= sum;
+    for (uint32_t v = 0; v < count; v++)
+        shares[v] /= sum;
     return most + log(sum);
 }
 
@@ -251,7 +251,7 @@ static double expect_document(const struct fit *f, size_t document, double beta)
             r[v] += count * word[v];
     }
     em_gaussians_score(&f->gaussians, document, beta, r);
-    double likelihood = normalize(r, labels);
+    double likelihood = nb_em_normalize(r, labels);
     em_gaussians_expect(&f->gaussians, document, r);
     for (size_t i = d->begin[document]; i < d->middle[document]; i++) {
         double *word = f->counts + (size_t)d->columns[i] * labels;

@@ -144,4 +144,7 @@ int nb_em_fit(const struct nb_em_question *question, struct nb_em *em);
  * success the caller deinits *em. Returns 0 or NB_NO_MEMORY. */
 int nb_em_given(const uint32_t *labels, size_t count, struct nb_em *em);
 
+/* Replaces logarithms by the shares of their numbers. Returns ln of the sum of the numbers. */
+double nb_em_normalize(double *logarithms, uint32_t count);
+
 #endif

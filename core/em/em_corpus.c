@@ -15,9 +15,7 @@ enum { SLICE_WORDS = 4096 };
 
 static void viewed_deinit(struct nb_viewed *viewed)
 {
-    for (uint32_t v = 0; v < viewed->count; v++)
-        free(viewed->names[v]);
-    free(viewed->names);
+    nb_strings_free(viewed->names, viewed->count);
     free(viewed->numbers);
     free(viewed->documents);
     free(viewed->shares);

@@ -409,12 +409,10 @@ void nb_evaluation_report_deinit(struct nb_evaluation_report *report)
     assert(report->window_count <= NB_EVALUATION_WINDOWS);
     for (size_t i = 0; i < report->window_count; i++)
         nb_evaluation_deinit(&report->evaluations[i]);
-    for (size_t i = 0; i < report->label_count; i++)
-        free(report->labels[i]);
     for (size_t i = 0; i < report->threshold_count; i++)
         free(report->thresholds[i].label);
     free(report->thresholds);
-    free(report->labels);
+    nb_strings_free(report->labels, report->label_count);
     *report = (struct nb_evaluation_report){0};
 }
 

@@ -206,9 +206,7 @@ static int prepare(struct search *s, struct nb_string label, size_t limit, size_
 
 static void search_deinit(struct search *s)
 {
-    for (size_t i = 0; i < s->label_count; i++)
-        free(s->names[i]);
-    free(s->names);
+    nb_strings_free(s->names, s->label_count);
     free(s->numbers);
     free(s->counts);
     free(s->heap.items);

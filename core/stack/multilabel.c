@@ -64,9 +64,7 @@ void nb_multilabel_fit_release(struct nb_multilabel_fit **fit)
     *fit = NULL;
     if (f == NULL || atomic_fetch_sub(&f->references, 1) != 1)
         return;
-    for (uint32_t l = 0; f->names != NULL && l < f->labels; l++)
-        free(f->names[l]);
-    free(f->names);
+    nb_strings_free(f->names, f->labels);
     free(f->ids);
     free(f->idf);
     free(f->begin);

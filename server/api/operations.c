@@ -112,9 +112,7 @@ static int reply_ready(struct nb_request *request, struct nb_error *error)
         nb_json_ready(&request->reply.body, names, shown, &statistics, lacks ? memory.text : NULL);
     if (rc == 0 && request->server->nodes != NULL)
         rc = add_nodes(request);
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
-    free(names);
+    nb_strings_free(names, count);
     return nb_reply_written(request, rc, error);
 }
 

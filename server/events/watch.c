@@ -30,9 +30,7 @@ struct look {
 
 static void forget(struct names *names)
 {
-    for (size_t i = 0; i < names->count; i++)
-        free(names->list[i]);
-    free(names->list);
+    nb_strings_free(names->list, names->count);
     *names = (struct names){.list = NULL};
 }
 

@@ -138,9 +138,7 @@ static int read_header(struct nb_unpacker *u, const struct nb_dump_sink *sink,
             nb_settings_deinit(&h.settings);
         }
     }
-    for (size_t i = 0; labels != NULL && i < h.label_count; i++)
-        free(labels[i]);
-    free(labels);
+    nb_strings_free(labels, h.label_count);
     return rc;
 }
 

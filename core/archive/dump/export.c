@@ -524,9 +524,7 @@ void nb_export_end(struct nb_export **export)
     *export = NULL;
     if (e == NULL)
         return;
-    for (size_t i = 0; i < e->label_count; i++)
-        free(e->labels[i]);
-    free(e->labels);
+    nb_strings_free(e->labels, e->label_count);
     free(e->arrivals);
     free(e->numbers);
     free(e->row_list);

@@ -309,9 +309,7 @@ int nb_challengers_visit(struct nb_engine *engine, void (*visit)(void *user, con
         more = more && count > 0;
         if (count > 0)
             (void)snprintf(after, sizeof after, "%s", names[count - 1]); /* it fits */
-        for (size_t i = 0; i < count; i++)
-            free(names[i]);
-        free(names);
+        nb_strings_free(names, count);
     }
     return 0;
 }

@@ -349,9 +349,7 @@ void nb_clustering_deinit(struct nb_clustering *clustering)
         free(c->numbers);
         free(c->label);
     }
-    for (size_t i = 0; i < clustering->field_count; i++)
-        free(clustering->fields[i]);
-    free(clustering->fields);
+    nb_strings_free(clustering->fields, clustering->field_count);
     free(clustering->clusters);
     *clustering = (struct nb_clustering){0};
 }

@@ -112,9 +112,7 @@ void nb_documents_end(struct nb_documents **documents)
     *documents = NULL;
     if (d == NULL)
         return;
-    for (size_t i = 0; i < d->text_count; i++)
-        free(d->texts[i]);
-    free(d->texts);
+    nb_strings_free(d->texts, d->text_count);
     free(d->known);
     free(d->cells);
     free(d->values);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/bayes/em.h"
 
 struct gaussians {
     double *log_height; /* ln of the density at the mean; at g * clusters + k, like all here */
@@ -383,22 +384,6 @@ static void score(const struct run *f, size_t document, double beta)
         f->scores[k] = beta * f->scores[k] + m->log_share[k];
 }
 
-/* Turns f->scores into probabilities. Returns ln of their divisor. */
-static double normalize(const struct run *f)
-{
-    uint32_t clusters = f->mixture->clusters;
-    double most = f->scores[0];
-    double sum = 0;
-    for (uint32_t k = 1; k < clusters; k++)
-        most = f->scores[k] > most ? f->scores[k] : most;
-    for (uint32_t k = 0; k < clusters; k++)
-        sum += f->scores[k] = exp(f->scores[k] - most);
-    assert(sum >= 1); /* the greatest adds 1 */
-    for (uint32_t k = 0; k < clusters; k++)
-        f->scores[k] /= sum;
-    return most + log(sum);
-}
-
 /* The E step, with the sums that the M step needs. Returns ln of the likelihood at beta. */
 static double expect(struct run *f, double beta)
 {
@@ -410,7 +395,7 @@ static double expect(struct run *f, double beta)
     gaussians_clear(f);
     for (size_t i = 0; i < d->count; i++) {
         score(f, i, beta);
-        likelihood += normalize(f);
+        likelihood += nb_em_normalize(f->scores, f->mixture->clusters);
         for (size_t j = d->begin[i]; j < d->begin[i + 1]; j++) {
             double *word = f->counts + (size_t)d->columns[j] * clusters;
             double count = (double)d->counts[j];

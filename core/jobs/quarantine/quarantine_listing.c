@@ -255,9 +255,7 @@ int nb_engine_quarantines(struct nb_engine *engine,
         more = more && count > 0;
         if (count > 0)
             (void)snprintf(after, sizeof after, "%s", names[count - 1]); /* it fits */
-        for (size_t i = 0; i < count; i++)
-            free(names[i]);
-        free(names);
+        nb_strings_free(names, count);
     }
     return rc;
 }

@@ -21,9 +21,7 @@ void nb_columns_free(struct nb_columns **columns)
         return;
     for (size_t i = 0; i < (*columns)->count; i++) {
         struct nb_column *column = &(*columns)->columns[i];
-        for (size_t s = 0; s < column->state_count; s++)
-            free(column->states[s]);
-        free(column->states);
+        nb_strings_free(column->states, column->state_count);
         free(column->name);
         free(column->codes);
     }
@@ -113,15 +111,7 @@ static int add_state(struct nb_column *column, struct nb_string value, struct nb
     if (column->state_count >= NB_NETWORK_STATES)
         return nb_error_set(error, NB_TOO_LARGE, "column '%s' has more than %d different values",
                             column->name, NB_NETWORK_STATES);
-    char **states = realloc(column->states, (column->state_count + 1) * sizeof *states);
-    if (states == NULL)
-        return nb_error_no_memory(error);
-    column->states = states;
-    states[column->state_count] = nb_string_copy(value);
-    if (states[column->state_count] == NULL)
-        return nb_error_no_memory(error);
-    column->state_count++;
-    return 0;
+    return nb_network_append_state(&column->states, &column->state_count, value, error);
 }
 
 int nb_columns_set(struct nb_columns *columns, size_t at, struct nb_string value,

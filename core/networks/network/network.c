@@ -18,10 +18,8 @@ struct nb_network *nb_network_new(size_t most_cells)
 
 static void node_deinit(struct nb_network_node *node)
 {
-    for (size_t i = 0; i < node->state_count; i++)
-        free(node->states[i]);
+    nb_strings_free(node->states, node->state_count);
     free(node->name);
-    free(node->states);
     free(node->parents);
     free(node->table);
 }
@@ -66,6 +64,20 @@ size_t nb_network_find_state(const struct nb_network_node *node, struct nb_strin
     return SIZE_MAX;
 }
 
+int nb_network_append_state(char ***states, uint32_t *count, struct nb_string state,
+                            struct nb_error *error)
+{
+    char **more = realloc(*states, (*count + 1) * sizeof *more);
+    if (more == NULL)
+        return nb_error_no_memory(error);
+    *states = more;
+    more[*count] = nb_string_copy(state);
+    if (more[*count] == NULL)
+        return nb_error_no_memory(error);
+    ++*count;
+    return 0;
+}
+
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 int nb_network_add(struct nb_network *network, struct nb_string name, struct nb_error *error)
@@ -103,15 +115,7 @@ int nb_network_add_state(struct nb_network *network, struct nb_string state, str
     if (node->state_count >= NB_NETWORK_STATES)
         return nb_error_set(error, NB_TOO_LARGE, "node '%s': a node has at most %d states",
                             node->name, NB_NETWORK_STATES);
-    char **states = realloc(node->states, (node->state_count + 1) * sizeof *states);
-    if (states == NULL)
-        return nb_error_no_memory(error);
-    node->states = states;
-    states[node->state_count] = nb_string_copy(state);
-    if (states[node->state_count] == NULL)
-        return nb_error_no_memory(error);
-    node->state_count++;
-    return 0;
+    return nb_network_append_state(&node->states, &node->state_count, state, error);
 }
 
 int nb_network_add_parent(struct nb_network *network, size_t at, struct nb_string parent,

@@ -57,6 +57,9 @@ void nb_network_free(struct nb_network **network);
  * characters. `what` begins the error's sentence: "the name of a node". Returns 0 or
  * NB_UNUSABLE. */
 int nb_network_check_name(struct nb_string name, const char *what, struct nb_error *error);
+/* Appends a copy of a state to the list of a node or a column. Returns 0 or NB_NO_MEMORY. */
+int nb_network_append_state(char ***states, uint32_t *count, struct nb_string state,
+                            struct nb_error *error);
 
 /* Adds a node with at least one state. Returns 0, NB_INVALID (a name twice), NB_UNUSABLE,
  * NB_TOO_LARGE or NB_NO_MEMORY. */

@@ -78,19 +78,30 @@ static int allocate(const struct nb_columns *columns, size_t a, size_t b, const 
     return c->cells == NULL ? NB_NO_MEMORY : 0;
 }
 
+/* Returns the number of the combination of the given columns' states in a row, the last column's
+ * changing fastest; SIZE_MAX: one of them has no value there. */
+static size_t combination_of(const struct nb_columns *columns, const uint32_t *given, size_t count,
+                             size_t row)
+{
+    size_t combination = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct nb_column *column = &columns->columns[given[i]];
+        if (column->codes[row] == NB_COLUMN_MISSING)
+            return SIZE_MAX;
+        combination = combination * column->state_count + column->codes[row];
+    }
+    return combination;
+}
+
 static void count_rows(const struct nb_columns *columns, size_t a, size_t b, const uint32_t *given,
                        size_t given_count, struct counts *c)
 {
     const unsigned char *of_a = columns->columns[a].codes, *of_b = columns->columns[b].codes;
     for (size_t row = 0; row < columns->rows; row++) {
-        bool is_missing = of_a[row] == NB_COLUMN_MISSING || of_b[row] == NB_COLUMN_MISSING;
-        size_t stratum = 0;
-        for (size_t i = 0; !is_missing && i < given_count; i++) {
-            const struct nb_column *column = &columns->columns[given[i]];
-            is_missing = column->codes[row] == NB_COLUMN_MISSING;
-            stratum = stratum * column->state_count + column->codes[row];
-        }
-        if (!is_missing)
+        if (of_a[row] == NB_COLUMN_MISSING || of_b[row] == NB_COLUMN_MISSING)
+            continue;
+        size_t stratum = combination_of(columns, given, given_count, row);
+        if (stratum != SIZE_MAX)
             c->cells[(stratum * c->rows + of_a[row]) * c->columns + of_b[row]]++;
     }
 }
@@ -179,14 +190,10 @@ static void count_into_table(const struct nb_columns *columns, size_t at,
 {
     const unsigned char *codes = columns->columns[at].codes;
     for (size_t row = 0; row < columns->rows; row++) {
-        bool is_missing = codes[row] == NB_COLUMN_MISSING;
-        size_t place = 0;
-        for (size_t p = 0; !is_missing && p < node->parent_count; p++) {
-            const struct nb_column *parent = &columns->columns[node->parents[p]];
-            is_missing = parent->codes[row] == NB_COLUMN_MISSING;
-            place = place * parent->state_count + parent->codes[row];
-        }
-        if (!is_missing)
+        size_t place = codes[row] == NB_COLUMN_MISSING
+                           ? SIZE_MAX
+                           : combination_of(columns, node->parents, node->parent_count, row);
+        if (place != SIZE_MAX)
             node->table[place * node->state_count + codes[row]]++;
     }
 }

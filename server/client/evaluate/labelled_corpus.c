@@ -178,9 +178,7 @@ int nb_labelled_corpus_read(struct nb_labelled_corpus *corpus,
 
 void nb_labelled_corpus_deinit(struct nb_labelled_corpus *corpus)
 {
-    for (size_t i = 0; i < corpus->label_count; i++)
-        free(corpus->labels[i]);
-    free(corpus->labels);
+    nb_strings_free(corpus->labels, corpus->label_count);
     free(corpus->entries);
     nb_buffer_deinit(&corpus->texts);
     if (corpus->file != NULL)
