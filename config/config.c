@@ -55,7 +55,7 @@ static int shown(struct nb_string s)
     return (int)nb_utf8_cut(s, 60).length;
 }
 
-static const struct nb_option *find_option(struct nb_string group, struct nb_string key)
+static const struct nb_option *find_present(struct nb_string group, struct nb_string key)
 {
     size_t count;
     const struct nb_option *options = nb_option_table(&count);
@@ -63,6 +63,31 @@ static const struct nb_option *find_option(struct nb_string group, struct nb_str
         if (nb_string_equals(group, options[i].group) && nb_string_equals(key, options[i].key))
             return &options[i];
     return NULL;
+}
+
+/* The option that had this name in an earlier version; NULL: none. Notes the former name for the
+ * warning; of too many the last are left out. */
+static const struct nb_option *find_former(struct nb_config *config, struct nb_string group,
+                                           struct nb_string key)
+{
+    size_t count, used = strlen(config->former);
+    const struct nb_former_option *former = nb_option_former_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!nb_string_equals(group, former[i].group) || !nb_string_equals(key, former[i].key))
+            continue;
+        (void)snprintf(config->former + used, sizeof config->former - used,
+                       "%s[%s] %s is [%s] %s now", used > 0 ? ", " : "", former[i].group,
+                       former[i].key, former[i].now_group, former[i].now_key);
+        return find_present(nb_string_of(former[i].now_group), nb_string_of(former[i].now_key));
+    }
+    return NULL;
+}
+
+static const struct nb_option *find_option(struct nb_config *config, struct nb_string group,
+                                           struct nb_string key)
+{
+    const struct nb_option *option = find_present(group, key);
+    return option != NULL ? option : find_former(config, group, key);
 }
 
 /* Returns the first option of a group, which represents the group; NULL if there is none. */
@@ -102,7 +127,7 @@ int nb_config_set(struct nb_config *config, const char *group, const char *key, 
                   const char *where, struct nb_error *error)
 {
     struct nb_string group_name = nb_string_of(group), key_name = nb_string_of(key);
-    const struct nb_option *option = find_option(group_name, key_name);
+    const struct nb_option *option = find_option(config, group_name, key_name);
     if (option == NULL)
         return refuse_key(group_name, key_name, where, error);
     return nb_value_set(config, option, text, where, error);
@@ -182,7 +207,7 @@ static struct nb_string showable(const struct reader *reader, struct nb_string t
 static int add_database(struct reader *reader, struct nb_string number, struct nb_string value,
                         const char *where)
 {
-    const struct nb_option *option = find_option(nb_string_of("nodes"), nb_string_of("databases"));
+    const struct nb_option *option = find_present(nb_string_of("nodes"), nb_string_of("databases"));
     const char *before = reader->config->nodes_databases;
     struct nb_buffer list = {0};
     int rc = nb_buffer_printf(&list, "%s%s%.*s=%.*s", before, before[0] == '\0' ? "" : " ",
@@ -213,7 +238,7 @@ static int read_key(struct reader *reader, struct nb_string line, const char *wh
     if (nb_string_equals(reader->group, "nodes") && key.length >= sizeof NUMBERED &&
         memcmp(key.bytes, NUMBERED, sizeof NUMBERED - 1) == 0)
         return add_database(reader, nb_string_from(key, sizeof NUMBERED - 1), value, where);
-    const struct nb_option *option = find_option(reader->group, key);
+    const struct nb_option *option = find_option(reader->config, reader->group, key);
     if (option == NULL)
         return refuse_key(reader->group, showable(reader, key), where, reader->error);
     size_t *seen = &reader->key_lines[option - reader->options];
@@ -285,32 +310,46 @@ int nb_config_load(struct nb_config *config, const char *path, struct nb_error *
 
 /* ---- environment ----------------------------------------------------------------------------- */
 
-/* Returns whether `name`, without the prefix, is GROUP_KEY of the option in capitals. */
-static bool names_option(struct nb_string name, const struct nb_option *option)
+/* Returns whether `name`, without the prefix, is GROUP_KEY in capitals. */
+static bool is_name_of(struct nb_string name, const char *group_name, const char *key_name)
 {
-    size_t group = strlen(option->group), key = strlen(option->key);
+    size_t group = strlen(group_name), key = strlen(key_name);
     if (name.length != group + 1 + key || name.bytes[group] != '_')
         return false;
     for (size_t i = 0; i < name.length; i++) {
-        char want = i < group ? option->group[i] : i == group ? '_' : option->key[i - group - 1];
+        char want = i < group ? group_name[i] : i == group ? '_' : key_name[i - group - 1];
         if (name.bytes[i] != nb_ascii_upper(want))
             return false;
     }
     return true;
 }
 
+/* The option of a variable, without the prefix, under its present or former name; NULL: none. */
+static const struct nb_option *find_variable(struct nb_config *config, struct nb_string name)
+{
+    size_t count;
+    const struct nb_option *options = nb_option_table(&count);
+    for (size_t i = 0; i < count; i++)
+        if (is_name_of(name, options[i].group, options[i].key))
+            return &options[i];
+    const struct nb_former_option *former = nb_option_former_table(&count);
+    for (size_t i = 0; i < count; i++)
+        if (is_name_of(name, former[i].group, former[i].key))
+            return find_former(config, nb_string_of(former[i].group), nb_string_of(former[i].key));
+    return NULL;
+}
+
 static int take_variable(struct nb_config *config, const char *variable, struct nb_error *error)
 {
-    size_t count, length = strcspn(variable, "=");
-    const struct nb_option *options = nb_option_table(&count);
+    size_t length = strcspn(variable, "=");
     const size_t prefix = strlen(ENVIRONMENT_PREFIX);
     struct nb_string whole = {variable, length};
     char where[WHERE_BYTES];
     (void)snprintf(where, sizeof where, "environment: %.*s", shown(whole), whole.bytes);
-    for (size_t i = 0; i < count; i++)
-        if (names_option((struct nb_string){variable + prefix, length - prefix}, &options[i]))
-            return nb_value_set(config, &options[i],
-                                variable[length] == '=' ? variable + length + 1 : "", where, error);
+    const struct nb_option *option = find_variable(config, nb_string_from(whole, prefix));
+    if (option != NULL)
+        return nb_value_set(config, option, variable[length] == '=' ? variable + length + 1 : "",
+                            where, error);
     return nb_error_set(error, NB_INVALID,
                         "%s is no option; write " ENVIRONMENT_PREFIX
                         "GROUP_KEY of an option that bayesd --print-config lists",

@@ -385,7 +385,7 @@ static const struct nb_option options[] = {
      "name of the model of that user. The recipients of a mail then read of each other, also of "
      "blind copies.",
      NB_LIVE},
-    {"filter", "spam_label", NB_OPTION_STRING, AT(filter_spam_label), 1, 1200, NULL, "spam",
+    {"filter", "spam_labels", NB_OPTION_STRING, AT(filter_spam_labels), 1, 1200, NULL, "spam",
      "The label of spam in these models, or several, separated by commas, as in \"spam, "
      "phishing\": spam is what has any of them, against all other labels. Spam is learned under "
      "the first.",
@@ -568,4 +568,13 @@ const struct nb_option *nb_option_table(size_t *count)
 {
     *count = sizeof options / sizeof options[0];
     return options;
+}
+
+const struct nb_former_option *nb_option_former_table(size_t *count)
+{
+    static const struct nb_former_option FORMER[] = {
+        {"filter", "spam_label", "filter", "spam_labels"},
+    };
+    *count = sizeof FORMER / sizeof *FORMER;
+    return FORMER;
 }

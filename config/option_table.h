@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { NB_CONFIG_FORMER = 512 };
+
 /* The values of all options, from the defaults, the file, the environment and the command line.
  * Strings are owned. Numbers at the end of a comment are defaults. */
 struct nb_config {
@@ -103,7 +105,7 @@ struct nb_config {
     char *
         filter_user_parent; /* parent of users' models; "%d" is the address's domain; empty: none */
     int filter_several_users; /* verdict for several users: 0: the mildest, 1: one for each */
-    char *filter_spam_label;  /* one label, or several separated by commas */
+    char *filter_spam_labels; /* one label, or several separated by commas */
     char *filter_ham_label;
     double filter_unsure; /* this and the next three: probabilities of spam */
     double filter_add_header;
@@ -147,6 +149,8 @@ struct nb_config {
     int log_level;     /* enum nb_log_level: error, warning, info, debug */
     int log_format;    /* 0: text, 1: json */
     bool log_verdicts; /* one event for each verdict */
+    /* No option: the former names that were read, for a warning. */
+    char former[NB_CONFIG_FORMER];
 };
 
 enum nb_option_type {
@@ -179,5 +183,13 @@ struct nb_option {
 
 /* The table, in the order in which files and listings show it; sets *count. */
 const struct nb_option *nb_option_table(size_t *count);
+
+/* A name that an option had in an earlier version. It is read for ever, with a warning. */
+struct nb_former_option {
+    const char *group, *key; /* the former name, which no option has any more */
+    const char *now_group, *now_key;
+};
+/* The former names; sets *count. */
+const struct nb_former_option *nb_option_former_table(size_t *count);
 
 #endif

@@ -94,6 +94,13 @@ int nb_configure_read(const struct nb_options *options, struct nb_config *config
     return rc == 0 ? nb_filter_check_config(config, error) : rc;
 }
 
+void nb_configure_warn(const struct nb_config *config)
+{
+    if (config->former[0] != '\0')
+        nb_log(NB_LOG_WARNING, "the configuration has names of an earlier version: %s",
+               config->former);
+}
+
 /* Refuses an address that other machines can reach if clients need no tokens: whoever reaches the
  * port could read and change every model. */
 static int check_address(const struct nb_configuration *made, const char *address,
@@ -267,6 +274,8 @@ void nb_configure_again(const struct nb_options *options, struct nb_server *serv
     struct nb_error error = {0};
     struct changes changes = {0};
     int rc = nb_configure_read(options, &next, &error);
+    if (rc == 0)
+        nb_configure_warn(&next);
     if (rc == 0)
         rc = go_over(server, &next, &changes, &error);
     if (rc == 0)

@@ -32,6 +32,9 @@ int nb_engine_settings_share(const struct nb_config *config, unsigned char key[N
 int nb_configure_read(const struct nb_options *options, struct nb_config *config,
                       struct nb_error *error);
 
+/* Warns of names of an earlier version that were read. */
+void nb_configure_warn(const struct nb_config *config);
+
 /* Makes the configuration to serve with. Checks that the options fit each other and the address to
  * listen on. Takes over the strings of `config`, also on failure. Returns 0, or NB_NO_MEMORY or
  * NB_INVALID with *made set to NULL. */

@@ -28,6 +28,7 @@ static int run(const struct nb_options *options)
     if (rc == 0) {
         nb_log_setup((enum nb_log_level)config.log_level);
         nb_configure_log(&config);
+        nb_configure_warn(&config);
         rc = nb_tokenizer_setup(&error);
     }
     if (rc == 0) {

@@ -31,7 +31,7 @@ struct said {
 
 struct common {
     size_t verdicts;
-    bool knows_spam; /* every model that gave a verdict has a label of [filter] spam_label */
+    bool knows_spam; /* every model that gave a verdict has a label of [filter] spam_labels */
     bool may_act;    /* every model gave a verdict, and knows spam and other mail */
     bool agrees;     /* all verdicts have the same label */
     bool decides;    /* all decisions are the same */

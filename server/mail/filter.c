@@ -61,7 +61,7 @@ static const char *missing_of(bool is_unknown, const struct nb_filter_spam *spam
     if (is_unknown)
         return "nothing was learned yet";
     return spam->is_known ? "all documents are spam, there must be another label"
-                          : "no mail has a label of [filter] spam_label";
+                          : "no mail has a label of [filter] spam_labels";
 }
 
 /* Keeps the verdict in the history of the model, if it keeps one. The mail gets its verdict even if

@@ -50,40 +50,40 @@ static int check_label(const char *key, struct nb_string label, struct nb_error 
                : nb_error_set(error, NB_INVALID, "[filter] %s: %s", key, why.text);
 }
 
-/* Checks that spam_label is a list of 1 to NB_FILTER_LABELS different labels, and that ham_label is
- * a label that is not in the list. NB_INVALID: the message names the fault. */
+/* Checks that spam_labels is a list of 1 to NB_FILTER_LABELS different labels, and that ham_label
+ * is a label that is not in the list. NB_INVALID: the message names the fault. */
 static int filter_check_labels(const struct nb_config *config, struct nb_error *error)
 {
-    const char *list = config->filter_spam_label;
+    const char *list = config->filter_spam_labels;
     struct nb_string label, ham = nb_string_of(config->filter_ham_label);
     size_t count = 0;
     int rc = check_label("ham_label", ham, error);
     while (rc == 0 && filter_list_next(&list, &label)) {
         count++;
-        rc = check_label("spam_label", label, error);
+        rc = check_label("spam_labels", label, error);
         if (rc == 0 && is_in(list, label))
-            rc = nb_error_set(error, NB_INVALID, "[filter] spam_label has '%.*s' twice",
+            rc = nb_error_set(error, NB_INVALID, "[filter] spam_labels has '%.*s' twice",
                               (int)label.length, label.bytes);
     }
     if (rc != 0)
         return rc;
     if (count == 0 || count > NB_FILTER_LABELS)
-        return nb_error_set(error, NB_INVALID, "[filter] spam_label must have 1 to %d labels",
+        return nb_error_set(error, NB_INVALID, "[filter] spam_labels must have 1 to %d labels",
                             NB_FILTER_LABELS);
-    return is_in(config->filter_spam_label, ham)
+    return is_in(config->filter_spam_labels, ham)
                ? nb_error_set(error, NB_INVALID,
-                              "[filter] spam_label and ham_label must be two labels")
+                              "[filter] spam_labels and ham_label must be two labels")
                : 0;
 }
 
 bool nb_filter_is_spam(const struct nb_config *config, const char *label)
 {
-    return is_in(config->filter_spam_label, nb_string_of(label));
+    return is_in(config->filter_spam_labels, nb_string_of(label));
 }
 
 void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTER_LABEL])
 {
-    const char *list = config->filter_spam_label;
+    const char *list = config->filter_spam_labels;
     struct nb_string first = {"", 0};
     (void)filter_list_next(&list, &first);    /* the list was checked: it has one */
     memcpy(label, first.bytes, first.length); /* at most 64 bytes */
@@ -288,7 +288,7 @@ static int filter_check_label_actions(const struct nb_config *config, struct nb_
         (void)snprintf(label, sizeof label, "%.*s", (int)row.label.length, row.label.bytes);
         if (row.label.length >= sizeof label || !nb_filter_is_spam(config, label))
             return nb_error_set(
-                error, NB_INVALID, "[filter] label_actions: '%.*s' is none of spam_label",
+                error, NB_INVALID, "[filter] label_actions: '%.*s' is none of spam_labels",
                 (int)(row.label.length < 100 ? row.label.length : 100), row.label.bytes);
     }
     return 0;

@@ -60,7 +60,7 @@ struct nb_string nb_filter_without_angles(struct nb_string s);
 /* Returns whether the label is one of the labels of spam. */
 bool nb_filter_is_spam(const struct nb_config *config, const char *label);
 
-/* Sets `label` to the label under which spam is learned, the first one in spam_label. */
+/* Sets `label` to the label under which spam is learned, the first one in spam_labels. */
 void nb_filter_learned_label(const struct nb_config *config, char label[NB_FILTER_LABEL]);
 
 /* The result of a verdict for the labels of spam. */

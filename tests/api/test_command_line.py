@@ -47,6 +47,21 @@ def test_check_config(api):
     equal(status, 0, "the defaults: " + out + err)
 
 
+def test_former_names_are_read_with_a_warning(api):
+    """In the file, in the environment, and what stands twice under both names is refused."""
+    old = config_file(api, {"filter": {"spam_label": "junk"}})
+    for arguments, environment in ((("--config", old), {}), ((), {"BAYESD_FILTER_SPAM_LABEL": "junk"})):
+        status, out, err = api.tool(*arguments, "--print-config", environment=environment)
+        equal(status, 0, out + err)
+        holds("\nspam_labels = junk\n" in out and "spam_label =" not in out, out)
+        holds("warning" in err and "[filter] spam_label is [filter] spam_labels now" in err, err)
+    new = config_file(api, {"filter": {"spam_labels": "junk"}})
+    equal(api.tool("--config", new, "--check-config")[2], "", "no warning")
+    both = config_file(api, {"filter": {"spam_label": "junk", "spam_labels": "junk"}})
+    status, out, err = api.tool("--config", both, "--check-config")
+    holds(status != 0 and "is set in line" in err, out + err)
+
+
 def test_bad_configurations_are_told_by_line(api):
     cases = [
         ("[server]\nlisten = 127.0.0.1:0\nlistne = x\n", 3, "listne"),

@@ -830,8 +830,8 @@ def filter_several_users(api):
         equal(len(report["milter"]["add_headers"]), count)
 
 
-def filter_spam_label(api):
-    daemon = with_options(api, "filter", spam_label="junk")
+def filter_spam_labels(api):
+    daemon = with_options(api, "filter", spam_labels="junk")
     rspamd.learn(daemon, "spam", rspamd.spam()).ok()
     equal(rspamd.documents(daemon), {"junk": 1})
     daemon.client.delete(rspamd.MAIL).ok(204)

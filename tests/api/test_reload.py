@@ -311,7 +311,7 @@ LIVE = (
     ("filter", "user_model", "", "mail-%u", of_users, False, True),
     ("filter", "user_parent", "", "post", parent_of_user, None, "post", {"user_model": "mail-%u"}),
     ("filter", "several_users", "mildest", "each", fields_of_users, 1, 2, {"user_model": "mail-%u"}),
-    ("filter", "spam_label", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk"]),
+    ("filter", "spam_labels", "spam", "junk", labels, ["ham", "spam"], ["ham", "junk"]),
     ("filter", "label_actions", "", "spam=reject", action, "add header", "reject"),
     ("filter", "ham_label", "ham", "good", labels, ["ham", "spam"], ["good", "spam"]),
     ("filter", "add_header", 1, 0.51, action, "no action", "add header"),

@@ -33,7 +33,7 @@ def test_learning(api):
 
 def test_learning_by_class(api):
     """rspamc learn_class:LABEL: any label, those of learnspam and learnham by rspamd's names."""
-    daemon = api.another(config={"filter": {"ham_label": "good", "spam_label": "junk"}}).start()
+    daemon = api.another(config={"filter": {"ham_label": "good", "spam_labels": "junk"}}).start()
 
     def by_class(label, mail):
         return ask(daemon, "/learnclass", mail, [("Class", label)])
@@ -140,7 +140,7 @@ def test_only_ham(api):
     daemon = api.another().start()
     for number in range(12):
         learn(daemon, "ham", ham(number)).ok()
-    not_ready(daemon, "spam_label")
+    not_ready(daemon, "spam_labels")
     daemon.stop()
 
 
@@ -200,7 +200,7 @@ def test_a_label_of_others_does_not_turn_the_filter_off(api):
     daemon.stop()
     # Other labels of [filter]: the model is not one of mail filtering, all of its labels count for `ready`, and the filter
     # judges by those that there are.
-    daemon = api.another(data=daemon.data, config={"filter": {"spam_label": "Spam"}}).start()
+    daemon = api.another(data=daemon.data, config={"filter": {"spam_labels": "Spam"}}).start()
     holds("BAYES_NOT_READY" not in check(daemon, spam())["symbols"], "three of spam are few")
     verdict = daemon.client.post(f"{rspamd.MAIL}/classify", spam(), "message/rfc822").ok().json
     equal((verdict["ready"], verdict["missing"]), (False, "label 'Spam' has 3 of 10 documents"))
@@ -256,7 +256,7 @@ def caution(p, bad, others):
 def test_the_labels_of_spam_are_summed(api):
     folder = of_four(api)
     for labels in ("spam", "spam, phishing", "phishing,spam", "newsletter , spam,phishing", "phishing"):
-        daemon = api.another(data=folder, config={"filter": {"spam_label": labels}}).start()
+        daemon = api.another(data=folder, config={"filter": {"spam_labels": labels}}).start()
         bad = [label.strip() for label in labels.split(",")]
         for mail in (spam(), ham(), phishing(), newsletter(), spam() + phishing(), ham() + newsletter()):
             verdict = daemon.client.post(f"{rspamd.MAIL}/classify", mail, "message/rfc822").ok().json
@@ -281,7 +281,7 @@ def test_the_labels_of_spam_are_summed(api):
 
 def test_actions_of_single_labels(api):
     folder = of_four(api)
-    options = {"spam_label": "spam, phishing, newsletter", "reject": 1,
+    options = {"spam_labels": "spam, phishing, newsletter", "reject": 1,
                "label_actions": "phishing=reject, newsletter=no action"}
     daemon = api.another(data=folder, config={"filter": options}).start()
     equal([check(daemon, mail)["action"] for mail in (spam(), phishing(), newsletter(), ham())],
@@ -299,7 +299,7 @@ def test_a_young_label_of_spam_does_not_take_over(api):
         made.client.post(f"{rspamd.MAIL}/train?label=phishing", spam(200 + i), "message/rfc822").ok()
     alone, folder = told(made, spam()), made.data
     made.stop()
-    daemon = api.another(data=folder, config={"filter": {"spam_label": "phishing, spam"}}).start()
+    daemon = api.another(data=folder, config={"filter": {"spam_labels": "phishing, spam"}}).start()
     equal(told(daemon, spam()), alone)
     holds("BAYES_NOT_READY" not in check(daemon, ham())["symbols"], "the label that is taught makes it ready")
     daemon.stop()

@@ -20,7 +20,7 @@ const digits = (threshold) => String(Math.floor(threshold * 1e6) / 1e6);
 
 // What mail software gets at this threshold. Only the model that answers it by default needs no `model`.
 function filterLines(name, positive, threshold) {
-  return ["[filter]", ...name === "mail" ? [] : [`model = ${name}`], ...positive === "spam" ? [] : [`spam_label = ${positive}`], `add_header = ${digits(threshold)}`].join("\n");
+  return ["[filter]", ...name === "mail" ? [] : [`model = ${name}`], ...positive === "spam" ? [] : [`spam_labels = ${positive}`], `add_header = ${digits(threshold)}`].join("\n");
 }
 
 // Makes it the threshold of the label for every decision of the model; those of other labels stay.

@@ -4,6 +4,7 @@
  * manual page instead of comparing them (`make config/bayesd.conf`).
  */
 #include <check.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,7 +121,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert_str_eq(c.tokens_file, "");
     ck_assert_str_eq(c.filter_model, "mail");
     ck_assert_str_eq(c.filter_user_model, "");
-    ck_assert_str_eq(c.filter_spam_label, "spam");
+    ck_assert_str_eq(c.filter_spam_labels, "spam");
     ck_assert_str_eq(c.filter_ham_label, "ham");
     ck_assert_double_eq(c.filter_unsure, 0.3);
     ck_assert_double_eq(c.filter_add_header, 0.9);
@@ -156,7 +157,41 @@ START_TEST(every_member_has_one_option)
                       options[i].key);
         next = at + size;
     }
-    ck_assert_uint_eq((next + 7) / 8 * 8, sizeof(struct nb_config));
+    ck_assert(next <= offsetof(struct nb_config, former) &&
+              offsetof(struct nb_config, former) < next + 8);
+    ck_assert_uint_eq(offsetof(struct nb_config, former) + NB_CONFIG_FORMER,
+                      sizeof(struct nb_config));
+}
+END_TEST
+
+static const struct nb_option *find(const char *group, const char *key)
+{
+    size_t count;
+    const struct nb_option *options = nb_option_table(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(options[i].group, group) == 0 && strcmp(options[i].key, key) == 0)
+            return &options[i];
+    return NULL;
+}
+
+/* An option is read under each former name, and no option has a former name again. */
+START_TEST(former_names_are_those_of_options)
+{
+    size_t count;
+    const struct nb_former_option *former = nb_option_former_table(&count);
+    ck_assert_uint_gt(count, 0);
+    for (size_t i = 0; i < count; i++) {
+        struct nb_config config = defaults();
+        struct nb_error error = {0};
+        ck_assert(find(former[i].group, former[i].key) == NULL);
+        const struct nb_option *now = find(former[i].now_group, former[i].now_key);
+        ck_assert_ptr_nonnull(now);
+        ck_assert_msg(nb_config_set(&config, former[i].group, former[i].key, now->default_text, "t",
+                                    &error) == 0,
+                      "%s", error.text);
+        ck_assert_has(config.former, former[i].now_key, (int)i);
+        nb_config_deinit(&config);
+    }
 }
 END_TEST
 
@@ -855,6 +890,7 @@ static Suite *config_suite(void)
     TCase *table = tcase_create("table");
     tcase_add_test(table, defaults_are_those_of_the_header);
     tcase_add_test(table, every_member_has_one_option);
+    tcase_add_test(table, former_names_are_those_of_options);
     tcase_add_test(table, rows_are_complete);
     suite_add_tcase(suite, table);
     TCase *value = tcase_create("values");

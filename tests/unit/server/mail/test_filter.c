@@ -258,26 +258,26 @@ static const struct {
     {NULL, NULL, NULL, NULL, NULL},
     {"model", "a b", NULL, NULL, "[filter] model: "},
     {"model", "-mail", NULL, NULL, "model"},
-    {"spam_label", "sp\tam", NULL, NULL, "[filter] spam_label: "},
+    {"spam_labels", "sp\tam", NULL, NULL, "[filter] spam_labels: "},
     {"ham_label", "h\tam", NULL, NULL, "[filter] ham_label: "},
-    {"spam_label", "same", "ham_label", "same", "two labels"},
-    {"spam_label", "ham", NULL, NULL, "two labels"},
-    {"spam_label", "Ham", NULL, NULL, NULL},
-    {"spam_label", "spam, phishing ,my own", NULL, NULL, NULL},
-    {"spam_label", "spam,phishing,spam", NULL, NULL, "'spam' twice"},
-    {"spam_label", "spam, ham", NULL, NULL, "two labels"},
-    {"spam_label", ", ,", NULL, NULL, "1 to 16 labels"},
-    {"spam_label", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", NULL, NULL, NULL},
-    {"spam_label", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", NULL, NULL, "1 to 16 labels"},
-    {"spam_label", HUNDRED, NULL, NULL, "[filter] spam_label: "},
-    {"spam_label", "a, b", "label_actions", "a=reject, b = add header", NULL},
-    {"spam_label", "a=b", "label_actions", "a=b=no action", NULL},
+    {"spam_labels", "same", "ham_label", "same", "two labels"},
+    {"spam_labels", "ham", NULL, NULL, "two labels"},
+    {"spam_labels", "Ham", NULL, NULL, NULL},
+    {"spam_labels", "spam, phishing ,my own", NULL, NULL, NULL},
+    {"spam_labels", "spam,phishing,spam", NULL, NULL, "'spam' twice"},
+    {"spam_labels", "spam, ham", NULL, NULL, "two labels"},
+    {"spam_labels", ", ,", NULL, NULL, "1 to 16 labels"},
+    {"spam_labels", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", NULL, NULL, NULL},
+    {"spam_labels", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", NULL, NULL, "1 to 16 labels"},
+    {"spam_labels", HUNDRED, NULL, NULL, "[filter] spam_labels: "},
+    {"spam_labels", "a, b", "label_actions", "a=reject, b = add header", NULL},
+    {"spam_labels", "a=b", "label_actions", "a=b=no action", NULL},
     {"label_actions", "spam=reject", NULL, NULL, NULL},
-    {"label_actions", "ham=reject", NULL, NULL, "'ham' is none of spam_label"},
-    {"label_actions", HUNDRED "=reject", NULL, NULL, "is none of spam_label"},
+    {"label_actions", "ham=reject", NULL, NULL, "'ham' is none of spam_labels"},
+    {"label_actions", HUNDRED "=reject", NULL, NULL, "is none of spam_labels"},
     {"label_actions", "spam=discard", NULL, NULL, "'spam=discard' is not LABEL=ACTION"},
     {"label_actions", "spam", NULL, NULL, "is not LABEL=ACTION"},
-    {"label_actions", "=reject", NULL, NULL, "is none of spam_label"},
+    {"label_actions", "=reject", NULL, NULL, "is none of spam_labels"},
     {"add_header", "0.5", NULL, NULL, "add_header"},
     {"add_header", "0.51", NULL, NULL, NULL},
     {"reject", "0.5", NULL, NULL, "reject"},
@@ -691,7 +691,7 @@ START_TEST(ham_alone_is_not_enough)
 {
     train_label("mail", "ham", 12);
     expect(SPAM, NB_FILTER_NO_ACTION, "BAYES_NOT_READY", "unsure");
-    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "spam_label"));
+    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "spam_labels"));
 }
 END_TEST
 
@@ -726,9 +726,9 @@ END_TEST
 START_TEST(a_model_without_the_label_is_not_ready)
 {
     train("mail", 12);
-    set("spam_label", "junk");
+    set("spam_labels", "junk");
     expect(SPAM, NB_FILTER_NO_ACTION, "BAYES_NOT_READY", "unsure");
-    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "spam_label"));
+    ck_assert_ptr_nonnull(strstr(report.symbols[0].description, "spam_labels"));
 }
 END_TEST
 
