@@ -353,7 +353,7 @@ static int complete_import(struct nb_replay *r, const struct nb_change *change,
     r->has_weights = change->weights.length > 0;
     int rc = take_settings(r, change->settings, error);
     if (rc == 0 && change->weights.length > 0 &&
-        nb_stack_weights_read(r->live->published->weights, &u) != 0)
+        nb_stack_weights_read(r->live->published->weights, &u) < 0)
         rc = nb_error_set(error, NB_CORRUPT, "the weights of an import do not read back");
     return rc;
 }

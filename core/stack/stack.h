@@ -347,8 +347,9 @@ int nb_stack_weights_read_record(struct nb_stack_weights *weights, uint32_t reco
 
 /* Write and read all records in a row, and the slots of the twin, for dumps and copies. Equal
  * weights have equal bytes, whatever their history. Reading replaces the weights, all of which
- * count as changed; it cannot be rolled back. Returns 0, or NB_CORRUPT or NB_NO_MEMORY with the
- * weights as they were. */
+ * count as changed; it cannot be rolled back. Returns 0; 1: they are of an older form, and the
+ * weights have their start values, from which a refit is due; or NB_CORRUPT or NB_NO_MEMORY with
+ * the weights as they were. */
 void nb_stack_weights_write(const struct nb_stack_weights *weights, struct nb_packer *to);
 int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *r);
 

@@ -299,6 +299,7 @@ enum {
 struct nb_stack_layout {
     uint32_t sets, columns; /* numbers in the stored form; 0: no head has been read */
     bool is_ours;           /* the layout is that of this program */
+    bool is_older;          /* the weights are of a form that is not used any more */
     /* Owned; by stored number, this program's number of the set or column; UINT32_MAX: unknown. */
     uint32_t *set_of, *column_of;
 };

@@ -25,7 +25,9 @@ enum {
     VECTOR_BITS = 16,
     SLOTS = NB_STACK_VECTORS << VECTOR_BITS,
     LESSON = (NB_STACK_VECTORS + 1) << VECTOR_BITS,
-    FORM = 1,
+    /* Raised when learned numbers of before mean something else. 1: the slots of the twin were
+     * those of other hashes. Weights of a lower form are left at their start values. */
+    FORM = 2,
     NAMES_MOST = 4096
 };
 
@@ -174,8 +176,10 @@ static int read_head(struct nb_stack_weights *weights, struct nb_unpacker *r)
     free(l->set_of);
     free(l->column_of);
     *l = (struct nb_stack_layout){.is_ours = true};
-    if (nb_unpack_u8(r) != FORM)
+    unsigned form = nb_unpack_u8(r);
+    if (form == 0 || form > FORM)
         return NB_CORRUPT;
+    l->is_older = form < FORM;
     int rc = read_names(r, set_name, NB_STACK_SETS, &l->set_of, &l->sets, &l->is_ours);
     if (rc == 0)
         rc = read_names(r, column_name, NB_STACK_COLUMNS, &l->column_of, &l->columns, &l->is_ours);
@@ -351,6 +355,12 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
     if (back == NULL)
         return NB_NO_MEMORY;
     int rc = read_all(back, r);
+    bool is_older = rc == 0 && back->layout.is_older;
+    if (is_older) {
+        nb_stack_weights_free(&back);
+        back = nb_stack_weights_new(&weights->settings);
+        rc = back == NULL ? NB_NO_MEMORY : 0;
+    }
     /* Keeps ranges that may be stored but are all 0 now, so that they are stored again. */
     for (unsigned v = 1; rc == 0 && v < NB_STACK_VECTORS; v++)
         rc = nb_weights_grow(nb_stack_vector(back, v),
@@ -358,7 +368,7 @@ int nb_stack_weights_read(struct nb_stack_weights *weights, struct nb_unpacker *
     if (rc == 0)
         exchange(weights, back);
     nb_stack_weights_free(&back);
-    return rc;
+    return rc == 0 && is_older ? 1 : rc;
 }
 
 /* The last lesson: what each place and slot of the weights held before the last change of a

@@ -112,9 +112,14 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
     struct nb_weights *order = nb_stack_weights_order(import->live->published->weights);
     const struct nb_weights *known =
         nb_stack_weights_known(import->live->published->weights); /* a model by the book has it */
-    if (rc == 0 && has_learned && nb_weights_places(order) == 0 && nb_weights_places(known) == 0)
+    if (rc == 1) { /* of an older form: they are those of the start, from which a refit is due */
+        import->has_stack = false;
+        rc = 0;
+    } else if (rc == 0 && has_learned && nb_weights_places(order) == 0 &&
+               nb_weights_places(known) == 0) {
         rc = nb_order_set_fingerprint(order,
                                       nb_stack_fingerprint(import->live->published->stack, true));
+    }
     if (rc == NB_NO_MEMORY)
         return nb_error_no_memory(error);
     if (rc != 0 || !nb_unpacker_done(&r))
