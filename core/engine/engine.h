@@ -357,6 +357,8 @@ struct nb_engine_statistics {
     uint64_t map_bytes;
     uint64_t disk_bytes, disk_left; /* of the file system of the data directory; 0: not known */
 };
+/* Whether models of an older version are still computed anew. Any thread. */
+bool nb_engine_is_upgrading(struct nb_engine *engine);
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *statistics);
 
 /* Lists the names of the loaded models, by name, `most` at most; the caller frees each and the

@@ -459,6 +459,11 @@ static uint64_t free_bytes(struct nb_engine *engine)
     return bytes;
 }
 
+bool nb_engine_is_upgrading(struct nb_engine *engine)
+{
+    return atomic_load(&engine->upgrades.left) > 0;
+}
+
 void nb_engine_statistics(struct nb_engine *engine, struct nb_engine_statistics *s)
 {
     struct nb_remember_figures figures;

@@ -28,6 +28,7 @@ struct nb_challengers {
     pthread_mutex_t lock; /* guards the members below; no other lock is taken while it is held */
     pthread_cond_t news;
     bool is_stopping, has_news;
+    bool has_later;     /* models that are still computed anew may be challengers */
     struct item *items; /* owned; only the thread changes the list */
     size_t count, room;
 };
@@ -139,7 +140,7 @@ static void wait_for_news(struct nb_challengers *c)
     struct timespec end = {.tv_sec = (time_t)(time / SECOND), .tv_nsec = (long)(time % SECOND)};
     if (c->has_news || c->is_stopping)
         return;
-    if (c->count == 0)
+    if (c->count == 0 && !c->has_later)
         (void)pthread_cond_wait(&c->news, &c->lock);
     else
         (void)pthread_cond_timedwait(&c->news, &c->lock, &end);
@@ -153,8 +154,10 @@ static void *run(void *user)
     while (!c->is_stopping) {
         if (!goes_on)
             wait_for_news(c);
-        bool has_news = c->has_news;
+        bool has_news = c->has_news || c->has_later;
         c->has_news = false;
+        c->has_later =
+            nb_engine_is_upgrading(c->engine); /* before the visit, which may miss some */
         pthread_mutex_unlock(&c->lock);
         if (has_news)
             (void)nb_challengers_visit(c->engine, add, c, NULL); /* without memory: next time */

@@ -130,20 +130,34 @@ def checksum(table, key, value):
     return XXH.XXH3_64bits_withSeed(inner, 8, seed).to_bytes(8, "little")
 
 
-def with_format(api, data, number, seal=lambda value: checksum(b"meta", b"format", value)):
-    """A copy of the store that says it has format `number`."""
-    dump = subprocess.run(["mdb_dump", "-s", "meta", data], capture_output=True, check=True).stdout.decode()
+def rewrite(data, table, change, seal=checksum):
+    """Gives the values of a table of the store others: `change` of the key and the value, as bytes."""
+    dump = subprocess.run(["mdb_dump", "-s", table, data], capture_output=True, check=True).stdout.decode()
     lines = dump.splitlines()
-    at = lines.index(" " + b"format".hex()) + 1
-    value = bytes.fromhex(lines[at].strip())
-    equal(value[1:], checksum(b"meta", b"format", value[:1]), "the checksum as this test computes it")
-    lines[at] = " " + (bytes([number]) + seal(bytes([number]))).hex()
+    first, end = lines.index("HEADER=END") + 1, lines.index("DATA=END")
+    for at in range(first, end, 2):
+        key, value = (bytes.fromhex(line.strip()) for line in lines[at:at + 2])
+        equal(value[-8:], checksum(table.encode(), key, value[:-8]), "the checksum as this test computes it")
+        new = change(key, value[:-8])
+        if new != value[:-8]:
+            lines[at + 1] = " " + (new + seal(table.encode(), key, new)).hex()
+    subprocess.run(["mdb_load", "-s", table, data], input=("\n".join(lines) + "\n").encode(), check=True, capture_output=True)
+
+
+def with_format(api, data, number, seal=checksum):
+    """A copy of the store that says it has format `number`."""
     changed = copy_of(api, data)
-    subprocess.run(["mdb_load", "-s", "meta", changed], input=("\n".join(lines) + "\n").encode(), check=True, capture_output=True)
+    rewrite(changed, "meta", lambda key, value: bytes([number]) if key == b"format" else value, seal)
     return changed
 
 
-def of_value_alone(value):
+def make_older(data):
+    """The store as an older version leaves it: no model's state says which version computed its counts."""
+    rewrite(data, "state", lambda key, value: value[:-1])
+    rewrite(data, "meta", lambda key, value: bytes([9]) if key == b"format" else value)
+
+
+def of_value_alone(_table, _key, value):
     """The checksum of format 1."""
     return XXH.XXH3_64bits_withSeed(value, len(value), 0).to_bytes(8, "little")
 

@@ -3,6 +3,7 @@
 import json
 import lzma
 import os
+import random
 import sys
 import time
 
@@ -11,6 +12,7 @@ from harness import equal, holds, near, wait_for
 STORES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "stores")
 sys.path.append(STORES)
 import stored  # noqa: E402
+from test_store import make_older  # noqa: E402
 
 
 # ---- helpers ------------------------------------------------------------------------------------
@@ -61,6 +63,71 @@ def assert_same(daemon, version, what):
     daemon.start()
     same(stored.pictures(daemon.client, names), want["undone"], f"{what} of {version}, undone and started again")
     daemon.stop()
+
+
+# ---- what is beside the counts -------------------------------------------------------------------
+M = "/v1/models/mail"
+SETTINGS = {"preset": "mail", "history": 100}
+
+
+def fill(daemon):
+    """A model with all that a store keeps beside counts, and its child, and a challenger, and a network."""
+    client, rng = daemon.client, random.Random(3)
+    client.put(M, SETTINGS).ok(201)
+    rows = []
+    for i in range(120):
+        own = rng.choice(("ham", "spam"))
+        words = rng.choices([f"{own}{n}" for n in range(12)] + [f"w{n}" for n in range(40)], k=12)
+        rows.append({"id": str(i), "label": own if i % 9 else None, "text": " ".join(words), "source": f"s{i % 3}"})
+    client.post(M + "/train", {"documents": rows}).ok()
+    for i in range(5):
+        client.post(M + "/train", {"id": f"waits{i}", "label": "spam", "text": f"ham1 ham2 w{i}", "source": "users"}).ok(202)
+        client.post(M + "/classify?remember=1", {"id": f"seen{i}", "text": f"spam{i} w1 w2"}).ok()
+    client.put(M + "-child", {"preset": "mail", "parent": "mail"}).ok(201)
+    client.post(M + "-child/train", {"id": "own", "label": "ham", "text": "spam1 spam2 my own words"}).ok()
+    client.post(M + "/challenger", {"settings": {"decision": "bayes"}}).ok(201)
+    wait_for(lambda: client.get(M + "/evaluation").ok().json["challenger"]["behind"] == 0, "the challenger follows")
+    client.put("/v1/networks/rain", {"nodes": [{"name": "rain", "states": ["yes", "no"], "table": [[0.2, 0.8]]}]}).ok(201)
+
+
+def challenger_of(daemon):
+    return daemon.client.get(M + "/evaluation").ok().json["challenger"]
+
+
+def shown(daemon):
+    """What is asked of it. The order of what is fitted by itself differs, and with it the stacked verdict: not asked."""
+    client = daemon.client
+    dumps = [documents_without_times(client, path) for path in (M, M + "-child")]
+    waiting = [{k: row[k] for k in ("id", "label", "source", "tokens")} for row in client.get(M + "/quarantine").ok().json["quarantine"]]
+    history = [{k: row[k] for k in ("id", "label", "probability")} for row in client.get(M + "/history").ok().json["history"]]
+    challenger = {k: v for k, v in client.get(M + "/evaluation").ok().json["challenger"].items() if k not in ("started", "since")}
+    book = client.post(M + "/classify?decision=bayes", {"text": "spam1 ham2 w3"}).json
+    return {"dumps": dumps, "waiting": waiting, "history": history, "compared": challenger, "book": book.get("log_scores"),
+            "network": client.get("/v1/networks/rain").ok().json["nodes"],
+            "models": [(row["name"], row["documents"], row["vocabulary"], row["labels"]) for row in client.get("/v1/models").ok().json["models"]]}
+
+
+def documents_without_times(client, path):
+    return [{k: v for k, v in document.items() if k != "time"} for document in stored.documents_of(client, path)]
+
+
+def test_all_of_a_store_is_there_after_an_upgrade(api):
+    config = {"models": {"quarantine": "users"}}
+    daemon = api.another(config=config).start()
+    fill(daemon)
+    want = shown(daemon)
+    holds(len(want["waiting"]) == 5 and len(want["history"]) == 5, want)
+    daemon.stop()
+    make_older(daemon.data)
+    for turn in range(2):
+        again = upgraded(api.another(data=daemon.data, config=config).start())
+        wait_for(lambda: challenger_of(again)["state"] == "following", lambda: f"it goes on: {challenger_of(again)} {again.output()}", 10)
+        got = shown(again)
+        for member, value in want.items():
+            equal(got[member], value, f"{member}, start {turn}")
+        again.stop()
+    status, said, complaint = api.tool("--verify", "--data", daemon.data)
+    equal((status, complaint), (0, ""), said)
 
 
 # ---- an upgrade that is cut off ------------------------------------------------------------------
