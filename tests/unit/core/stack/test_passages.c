@@ -239,6 +239,43 @@ START_TEST(a_label_is_raised_against_all_others)
 }
 END_TEST
 
+static void set_margin(struct nb_stack_weights *weights, size_t place, double value)
+{
+    ck_assert_int_eq(nb_weights_grow(&weights->margins, place + 1, NULL), 0);
+    ck_assert_int_eq(nb_weights_reserve(&weights->margins, 1), 0);
+    nb_weights_set(&weights->margins, place, value);
+}
+
+START_TEST(a_margin_is_the_least_from_which_on_none_costs_too_much)
+{
+    struct nb_stack_settings set;
+    nb_stack_settings_init(&set);
+    struct nb_stack_weights *weights = nb_stack_weights_new(&set);
+    ck_assert_ptr_nonnull(weights);
+    struct nb_stack_margins m = nb_stack_margins(weights, false);
+    ck_assert_double_eq(m.plain, 9); /* the first margins */
+    ck_assert_double_eq(m.against, 5.5);
+    ck_assert_double_eq(nb_stack_margins(weights, true).plain, 6);
+    set_margin(weights, NB_PASSAGE_FRESH,
+               1); /* the start is forgotten, and nothing costs anything */
+    m = nb_stack_margins(weights, false);
+    ck_assert_double_eq(m.plain, 4);
+    ck_assert_double_eq(m.against, 5);
+    set_margin(weights, NB_PASSAGE_COSTS + 6, 1); /* the margin 7 */
+    set_margin(weights, NB_PASSAGE_COSTS_AGAINST, 1);
+    m = nb_stack_margins(weights, false);
+    ck_assert_double_eq(m.plain, 7.5);
+    ck_assert_double_eq(m.against, 5.5);
+    set_margin(weights, NB_PASSAGE_LOSS, 99); /* a hundredth of this may be paid: .99 */
+    ck_assert_double_eq(nb_stack_margins(weights, false).plain, 7.5);
+    set_margin(weights, NB_PASSAGE_LOSS, 101);
+    ck_assert_double_eq(nb_stack_margins(weights, false).plain, 4);
+    set_margin(weights, NB_PASSAGE_COSTS + NB_PASSAGE_MARGINS - 1, 2);
+    ck_assert(isinf(nb_stack_margins(weights, false).plain));
+    nb_stack_weights_free(&weights);
+}
+END_TEST
+
 int main(void)
 {
     enum { COUNTS = sizeof label_counts / sizeof *label_counts };
@@ -247,6 +284,7 @@ int main(void)
     tcase_add_loop_test(tc, the_worst_passage_is_judged_like_a_document, 0, 2 * COUNTS);
     tcase_add_loop_test(tc, passages_leave_the_whole_alone, 0, COUNTS);
     tcase_add_test(tc, more_labels_have_no_passages);
+    tcase_add_test(tc, a_margin_is_the_least_from_which_on_none_costs_too_much);
     tcase_add_loop_test(tc, a_label_is_raised_against_all_others, 0, COUNTS);
     suite_add_tcase(suite, tc);
     return test_run(suite);
