@@ -240,8 +240,8 @@ size_t nb_bag_count_known(struct nb_bag *bag, const uint64_t *ids, size_t count,
     if (bag->size == 0) /* there is no first feature */
         return put_all(count, rest);
     for (size_t i = 0; i < count; i++) {
-        /* An empty slot is compared with the first feature, which cannot be this one: it would have
-         * this slot. */
+        /* If the slot is empty, the bag does not have the id. Then the first feature stands in for
+         * none: its id differs, because the slot of its id is not empty. */
         uint32_t slot = slots[nb_bag_place(ids[i], mask)];
         struct nb_feature *feature = &features[slot - 1 + (slot == 0)];
         unsigned is_known = feature->id == ids[i];

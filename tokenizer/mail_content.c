@@ -12,7 +12,7 @@ enum {
     PLAIN_BYTES = 256 /* bytes of a plain field; longer ones may be cut (mail_decode.c) */
 };
 
-/* The parameters that count, by their index in `names`. */
+/* The parameters that matter; each is the index of its name in `names`. */
 enum { CHARSET, BOUNDARY, NAME, FILENAME, FORMAT, DELSP, COUNTING };
 static const char *const names[COUNTING] = {"charset",  "boundary", "name",
                                             "filename", "format",   "delsp"};

@@ -93,9 +93,9 @@ double nb_scores_moderation(double difference, double prior, double doubt);
 /* Multiplies the log scores by k, then by the winner's a' / a, and ranks them again. The scores
  * must be ranked and their `documents` set (each above 0). Returns the product of both factors. */
 double nb_scores_moderate(struct nb_scores *scores);
-/* As nb_scores_moderate, but first sets `documents` from the model that the label numbers are of.
- * `without`: the label of a counted document that is left out, or NB_LABELS_NONE. Under the model's
- * read lock. */
+/* As nb_scores_moderate, but first sets `documents` to those of `model`, which numbers the labels
+ * as the scores do. `without`: the label of a counted document that is left out, or NB_LABELS_NONE.
+ * Under the model's read lock. */
 #define NB_LABELS_NONE UINT32_MAX
 double nb_scores_moderate_by(struct nb_scores *scores, const struct nb_model *model,
                              uint32_t without);

@@ -209,8 +209,8 @@ static bool is_same(const struct nb_delta *delta)
             memcmp(add->counts, take->counts, add->size * sizeof *add->counts) == 0);
 }
 
-/* Describes the change for the learner. Returns whether it teaches: not a document that had no
- * label and has none, nor one that stays as it was. */
+/* Describes the change for the learner. Returns whether the weights learn from it. They do not if
+ * the document has no label and had none, or if it stays as it was. */
 static bool lesson_of(const struct nb_change *change, const struct nb_delta *delta,
                       const struct nb_applying *how, struct nb_lesson *lesson)
 {

@@ -50,18 +50,19 @@ struct nb_lesson {
     uint64_t judged;            /* how its worst passage was judged (struct nb_change) */
     uint64_t taken_judged;      /* the same of the entry that the change takes back */
     bool is_aged;               /* it was forgotten because of its age */
-    uint64_t document;          /* a number of its id, not 0 */
+    uint64_t document;          /* a hash of its id, not 0 */
     uint64_t replaced;          /* the entry that the change takes back; 0: none */
     uint64_t number;            /* the change's own entry */
     const struct nb_rows *old;  /* the document as it was, if it had a label */
-    double weight;              /* with which it taught under the label `taken` */
+    double weight;              /* it taught with this weight under the label `taken` */
     bool is_replay;             /* the change will not be taken back alone */
 };
 /* Takes back what the document taught under the label `taken`, before the change is applied to the
- * counts: to the bit if that was its only lesson and the last one of the model, or if the change
- * restores what the last one replaced (nb_stack_lesson_begin); else about. Then later documents are
- * taken back, too, until nb_learner_teach (core/model/rewind.h). Begins the lesson of the change,
- * for nb_learner_teach. Returns as nb_learner_teach. */
+ * counts. The weights are restored to the bit if the document taught once, as the last one of the
+ * model, or if the change restores what the last change replaced (nb_stack_lesson_begin). Otherwise
+ * they are restored approximately, and the lessons of later documents are taken back, too, until
+ * nb_learner_teach (core/model/rewind.h). Begins the lesson of the change, for nb_learner_teach.
+ * Returns as nb_learner_teach. */
 int nb_learner_take_back(struct nb_learner *learner, struct nb_live *live,
                          const struct nb_lesson *lesson);
 /* Puts the counts back as they were before nb_learner_take_back, if the change fails before
@@ -93,9 +94,9 @@ const char *nb_unseen_label(const char *label, uint64_t documents, double *proba
  * probabilities of the labels. Pure functions on bytes; any thread.
  *
  * Stored form: a varint with the true label, a double with the log-odds (0 unless there are two
- * labels), and for each label a varint, its number, and a double, its probability. In place of a
- * label, NB_LABELS_MOST marks the weight with which the document teaches, and then the one with
- * which it taught before this change; missing ones are 1. */
+ * labels), and for each label a varint, its number, and a double, its probability. Where a label's
+ * number is NB_LABELS_MOST, a weight follows: first that of the document's lesson, then that of its
+ * lesson before this change. A weight that is missing is 1. */
 
 /* Appends the score of a document of this label. Of many labels only the 16 most probable are kept;
  * if the true one is not among them, it replaces the least probable. Returns 0 or NB_NO_MEMORY. */

@@ -5,11 +5,11 @@
  * (nb_stack_weights_order). On the thread that changes the weights. Functions that add to the
  * numbers return 0, or NB_NO_MEMORY with nothing changed.
  *
- * If a folder of spam is trained and then a folder of ham, the label of each document is the same
- * as that of the one before, and the bias follows the last label. So a document teaches with a
- * smaller weight if its label is far more frequent among recent documents than among all. The
- * missing weight goes to documents drawn at random from all current ones. Before the change there
- * are D documents, D_v of label v. Recent documents are counted in c_v and their sum C, which are
+ * If a folder of spam is trained and then a folder of ham, nearly each document has the label of
+ * the document before it, and the bias follows the last label. So a document teaches with a smaller
+ * weight if its label is far more frequent among recent documents than among all. The missing
+ * weight goes to documents drawn at random from all current ones. Before the change there are D
+ * documents, D_v of label v. Recent documents are counted in c_v and their sum C, which are
  * multiplied by 1 - 1/20 with each document:
  *
  *     pi = (D_y + 1) / (D + 2)          the share of the label y among all documents
@@ -176,11 +176,11 @@ int nb_order_forget(struct nb_weights *order);
 
 /* ---- drawn documents ------------------------------------------------------------------------- */
 
-/* Documents of the ledger that weights learn from once more: in refits, and when one is drawn
- * because a new one did not teach (order.h). Their inputs are computed without their own counts
- * (leave-one-out). Threads as each function says. */
+/* Weights learn once more from documents of the ledger: in refits, and in place of new documents
+ * that teach with less weight than 1. The inputs of such a document are computed without its own
+ * counts (leave-one-out). The comment of each function names its threads. */
 
-/* A document of the ledger that the weights learn from. `{0}` is empty; reused. */
+/* A document of the ledger from which the weights learn. `{0}` is empty; reused. */
 struct nb_drawn {
     struct nb_entry entry;
     struct nb_rows rows;

@@ -31,7 +31,7 @@ struct nb_verdict_private {
     struct nb_scores scores; /* by the book */
     struct nb_stack_inputs inputs;
     struct nb_scores stacked;
-    double *calibrated; /* owned; probabilities by the map of a model by the book */
+    double *calibrated; /* owned; a model by the book: the probabilities that its map gives */
     size_t calibrated_room;
     bool is_prior; /* a stacked model knows no feature: `scores` decide, which are the prior */
     struct nb_scores passage_scores; /* of the ancestor that judges passages, if several decide */

@@ -337,7 +337,8 @@ static void add_factor(const struct nb_blend *b, const struct nb_feature *featur
     nb_attribute_add(b->values, b->sources[0].counts, feature, row, place, product);
 }
 
-/* Returns ln of the factor of a value. With a parent no p is 0, and so no factor is. */
+/* Returns ln of the factor of a value. A model with a parent has no probability of 0, and so no
+ * factor of 0. */
 static double log_factor(const struct nb_blend *b, const struct nb_feature *feature,
                          struct nb_row row, uint32_t place)
 {

@@ -36,7 +36,7 @@ static double blend_term(const struct nb_blend *b, double smoothing, uint32_t pl
     return log(own + smoothing) - b->ends[place];
 }
 
-/* By the stack: r_v of an expert. The offsets of the field must be there. */
+/* By the stack: r_v of an expert. The offsets of the field must have been computed. */
 static double blend_reading(const struct nb_blend *b, unsigned e, unsigned field, uint32_t place)
 {
     double smoothing = b->smoothing * nb_blend_bank(b)->experts[e].smoothing;

@@ -7,8 +7,8 @@
  * The weights then depend only on the documents and their counts, not on the order of learning. The
  * sums of squares are divided by 3, because each document was learned in 3 passes, so that later
  * steps are as large as after one pass. The losses are those of the last pass alone, scaled to the
- * number of documents of the model: L times M(D) / M(n), where M(k) = memory (1 - (1 - 1/memory)^k)
- * is the sum of k fading ones.
+ * number of documents of the model: L times M(D) / M(n). M(k) = memory (1 - (1 - 1/memory)^k) is
+ * what k losses of 1 sum to, if each loss multiplies the sum before it by 1 - 1/memory.
  */
 #ifndef NB_CORE_STACK_STACK_FIT_H
 #define NB_CORE_STACK_STACK_FIT_H

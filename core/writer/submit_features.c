@@ -58,9 +58,10 @@ static int take(struct nb_batch *batch)
 
 /* ---- ids of the batch ------------------------------------------------------------------------ */
 
-/* Half of an id takes half of the cache; of the keyed bits, because the cache is a hash table. Two
- * features with the same half count as one, and the forecast is wrong: this happens for one mail in
- * two hundred in a batch of 500. */
+/* The half of an id that the table stores, which so takes half of the processor's cache. Its bits
+ * depend on the key, so that nobody can choose ids that need the same slot. Two features with the
+ * same half count as one, and the forecast is wrong: in a batch of 500 mails this happens to one
+ * mail in two hundred. */
 static uint32_t half_of(uint64_t id)
 {
     return (uint32_t)(id >> NB_FEATURE_OPEN_BITS);
