@@ -113,3 +113,32 @@ export async function an_accuracy_of_few_documents_is_not_shown(api) {
   equal([shown.few, shown.one, / %$/.test(shown.many)], ["-", "-", true], JSON.stringify(shown));
   equal(await tab.page.$$eval("th", (all) => all.map((one) => one.textContent)).then((all) => all.includes("Accuracy (last 1,000)")), true, "its name");
 }
+
+// What the daemon says of models of an older version lasts a moment: it is said for it here.
+export async function models_of_an_older_version_are_told(api) {
+  const daemon = await api.daemon();
+  await daemon.trainSample("ready");
+  const tab = await api.tab(daemon);
+  const old = {name: "old", state: "upgrading", reason: "its counts are computed anew for this version"};
+  const told = {
+    "/readyz": async () => ({status: "ready", upgrade: {models: 3, models_left: 2, entries: 6047, entries_done: 1234}}),
+    "/v1/models": async () => ({models: [old, ...(await daemon.call("GET", "v1/models")).models]}),
+    "/v1/models/old": async () => old,
+  };
+  await tab.page.setRequestInterception(true);
+  tab.page.on("request", async (request) => {
+    const answer = request.method() === "GET" && told[new URL(request.url()).pathname];
+    if (!answer) return void request.continue();
+    await request.respond({status: 200, contentType: "application/json", body: JSON.stringify(await answer())});
+  });
+  await tab.go("overview");
+  await tab.sees(".light.warn li", "An older version has stored 3 models, which this one computes anew: 2 to go, 1,234 of 6,047 changes are done. The other models answer.");
+  await tab.sees("tbody tr", "upgrading");
+  for (const view of ["model/old", "quality/old", "next/old", "suspects/old", "history/old"]) {
+    await tab.go(view);
+    await tab.sees("main .notice", "");
+  }
+  await tab.go("model/old");
+  await tab.sees("main .notice", "An older version has stored this model.");
+  await tab.looksRight("model-upgrading");
+}
