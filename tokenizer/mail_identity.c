@@ -36,7 +36,7 @@ static bool is_sign(char c)
 
 /* Returns the length of a spam filter's mark at the beginning of a Subject; 0 if there is none. A
  * mark has at most MARK_MOST bytes: "spam" with a sign on both sides, among other signs and blanks.
- * `has_sign`: the sign before it was the end of a mark that was already left out. */
+ * `has_sign`: another mark has stood before this text, and ended with a sign. */
 static size_t mark_length(struct nb_string subject, bool has_sign)
 {
     enum { MARK_MOST = 40, WORD = 4 };

@@ -108,7 +108,7 @@ struct nb_indexing {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    uint32_t end;   /* `lock` protects it: the rows below may be put into the index */
+    uint32_t end;   /* `lock` protects it: rows with smaller numbers may be put into the index */
     uint32_t told;  /* the appending thread's copy of `end` */
     bool ends;      /* `lock` protects it: no more rows will come */
     bool different; /* no id occurred twice; only the thread uses it until it has ended */

@@ -274,7 +274,8 @@ static void drop_label(struct nb_scores *s, uint32_t label)
     nb_scores_rank(s);
 }
 
-/* Sets the inputs of both examples of a document that no scores tell apart. */
+/* Sets the inputs of both examples of a document without scores: there are none, or only of two
+ * labels. */
 static void put_both(const struct nb_model *model, const struct nb_rows *rows, uint32_t label,
                      double x[2][NB_KNOWN_INPUTS])
 {

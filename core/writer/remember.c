@@ -456,7 +456,8 @@ static int write_all(struct nb_engine *engine, struct nb_view *view, void *argum
     return rc;
 }
 
-/* Only the writer takes records off the list: those that it has seen stay until then. */
+/* Takes the first `count` records off the list and frees them. Only the writer does so: thus it
+ * could write them without the lock. */
 static void take_off(struct nb_engine *engine, size_t count)
 {
     struct nb_remembering *r = engine->remembering;

@@ -149,7 +149,7 @@ int nb_http_start(struct nb_server *server, unsigned threads, const struct nb_ht
  * closes the file silently, and the connection never becomes is_started. */
 void nb_http_take(struct nb_http *http, struct nb_connection *held);
 
-/* Closes all open connections and ends the threads; NULL is allowed inside. No request may be
+/* Closes all open connections and ends the threads; *http may be NULL. No request may be
  * suspended, and nb_http_take must not be called any more (see daemon.c). */
 void nb_http_stop(struct nb_http **http);
 

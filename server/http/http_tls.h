@@ -24,10 +24,10 @@ struct nb_handshakes;
 int nb_handshakes_start(struct nb_handshakes **handshakes, struct nb_error *error);
 
 /* Resumes all waiting connections and ends the thread; from then on no connection waits. Main
- * thread, while the library still runs; NULL is allowed inside. */
+ * thread, while the library still runs; `handshakes` may be NULL. */
 void nb_handshakes_end(struct nb_handshakes *handshakes);
 
-/* Frees the module after the library has stopped. NULL is allowed inside. */
+/* Frees the module after the library has stopped. *handshakes may be NULL. */
 void nb_handshakes_free(struct nb_handshakes **handshakes);
 
 /* ---- sessions -------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ struct nb_configuration {
 int nb_configuration_new(struct nb_config *config, const struct nb_configuration **made,
                          struct nb_error *error);
 
-/* Releases a hold; the last holder frees the value. NULL is allowed inside. */
+/* Releases a hold; the last holder frees the value. *configuration may be NULL. */
 void nb_configuration_release(const struct nb_configuration **configuration);
 
 /* Made before the serving threads start and freed after they have ended. The counters and flags are

@@ -24,7 +24,7 @@ enum {
  * do not belong together, priorities that GnuTLS does not know, options that need each other. */
 int nb_tls_new(const struct nb_config *config, struct nb_tls **tls, struct nb_error *error);
 
-/* Call it after the last session that used it has ended; NULL is allowed inside. */
+/* Call it after the last session that used it has ended; *tls may be NULL. */
 void nb_tls_free(struct nb_tls **tls);
 
 /* The socket below a session. Reads and writes fail like those of a non-blocking socket when it is

@@ -34,7 +34,7 @@ struct nb_acceptor_settings {
 int nb_acceptor_start(const struct nb_acceptor_settings *settings, struct nb_acceptor **acceptor,
                       struct nb_error *error);
 
-/* Closes the connections that were not passed on and ends the threads; NULL is allowed inside. No
+/* Closes the connections that were not passed on and ends the threads; *acceptor may be NULL. No
  * request may be suspended. */
 void nb_acceptor_stop(struct nb_acceptor **acceptor);
 

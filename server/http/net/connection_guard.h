@@ -36,8 +36,8 @@ void nb_guard_remove(struct nb_connection_guard *guard, struct nb_connection *he
  * libmicrohttpd 0.9.75 while it reads a malformed head would crash it. No request may run. */
 void nb_guard_drain(struct nb_connection_guard *guard);
 
-/* Ends the thread and frees the remaining connections, after the server has stopped; NULL is
- * allowed inside. */
+/* Ends the thread and frees the remaining connections, after the server has stopped; *guard may be
+ * NULL. */
 void nb_guard_stop(struct nb_connection_guard **guard);
 
 #endif
