@@ -200,8 +200,8 @@ struct nb_live {
         uint64_t edition;   /* edition of the settings */
         uint32_t labels;    /* labels with documents */
     } unfitted;
-    /* Labels that are probably wrong, plus 1, when they were last counted
-       (core/jobs/suspects/suspects.h); 0: not yet. */
+    /* One more than the number of labels that are probably wrong, as last counted
+       (core/jobs/suspects/suspects.h); 0: never counted. */
     atomic_uint_fast64_t suspected;
     atomic_bool makes_labels; /* a request that creates labels is under way */
     /* The writer's: the list of models that a start would replay, oldest first. */

@@ -87,11 +87,11 @@ struct nb_multilabel_cell {
     float weight; /* theta_wl */
 };
 
-/* A document whose labels are not those that it would be given if it had not been learned: the
- * label of which that is most doubtful. */
+/* A document that would be given other labels if it had not been learned. `label` is the most
+ * doubtful of those that differ. */
 struct nb_multilabel_suspect {
-    uint64_t number; /* of the document, as the corpus of the fit has it */
-    double log_odds; /* that the document has the label rightly, or rightly has it not */
+    uint64_t number; /* the document's number in the corpus of the fit */
+    double log_odds; /* of the document being right in having the label, or in not having it */
     uint32_t label;
     bool has; /* it has the label */
 };

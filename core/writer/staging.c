@@ -324,8 +324,8 @@ static int check_known(struct nb_stage *s)
                : nb_stage_refuse(s, NB_IO, "a commit failed meanwhile: send the document again");
 }
 
-/* Takes the features that had rows when the document was looked up. A document that was recalled
- * from the history is copied: its delta may be of another kind at the second try. */
+/* Takes the features that had rows when the document was looked up. Those of a document from the
+ * history are copied, because a second try may stage it in another way. */
 static int take_known(struct nb_stage *s)
 {
     struct nb_submitted *change = s->change;
