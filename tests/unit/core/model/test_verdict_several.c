@@ -108,6 +108,28 @@ START_TEST(the_most_probable_label_wins)
 }
 END_TEST
 
+START_TEST(an_explanation_has_the_strongest_tokens_and_the_rest)
+{
+    struct nb_verdict verdict;
+    struct nb_document document = document_of(TEXTS[1]);
+    nb_verdict_init(&verdict);
+    verdict.takes_several = true;
+    for (size_t most = 1; most < 4; most++) {
+        ck_assert_int_eq(
+            nb_engine_classify(engine, nb_string_of("m"), &document, most, &verdict, NULL), 0);
+        ck_assert_uint_eq(verdict.explanation_count, most + 1);
+        ck_assert_str_eq(verdict.labels[verdict.second], LABELS[1]);
+        ck_assert_ptr_null(verdict.explanation[most].token.bytes);
+        for (size_t i = 0; i < most; i++)
+            ck_assert_double_gt(verdict.explanation[i].evidence, 0);
+        for (size_t i = 1; i < most; i++)
+            ck_assert_double_ge(verdict.explanation[i - 1].evidence,
+                                verdict.explanation[i].evidence);
+    }
+    nb_verdict_deinit(&verdict);
+}
+END_TEST
+
 START_TEST(a_reader_of_one_label_is_refused)
 {
     struct nb_verdict verdict;
@@ -126,6 +148,7 @@ int main(void)
     TCase *tests = tcase_create("verdict_several");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, the_most_probable_label_wins, 0, KINDS);
+    tcase_add_test(tests, an_explanation_has_the_strongest_tokens_and_the_rest);
     tcase_add_test(tests, a_reader_of_one_label_is_refused);
     suite_add_tcase(suite, tests);
     return test_run_with_tokenizer(suite);
