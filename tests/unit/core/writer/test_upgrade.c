@@ -164,7 +164,7 @@ START_TEST(the_writer_upgrades_a_store)
     nb_engine_statistics(engine, &statistics);
     ck_assert_uint_eq(statistics.upgraded_models, 2);
     ck_assert_uint_eq(statistics.upgrades_left, 0);
-    ck_assert_uint_ge(statistics.upgrade_entries, 2 * DOCUMENTS);
+    ck_assert_uint_ge(statistics.upgrade_entries, UINT64_C(2) * DOCUMENTS);
     ck_assert_uint_eq(statistics.upgrade_done, statistics.upgrade_entries);
     expect("a", false);
     train("a", 7); /* it is learned already */
