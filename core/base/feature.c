@@ -23,14 +23,6 @@ const char *const nb_field_names[NB_FIELDS + 1] = {FIELDS(NAME)};
 const char *const nb_field_kind_names[] = {"text", "category", "set", "number", NULL};
 const struct nb_field_info nb_field_table[NB_FIELDS] = {FIELDS(INFO)};
 
-enum nb_field nb_field_find(struct nb_string name)
-{
-    unsigned field = 0;
-    while (field < NB_FIELDS && !nb_string_equals(name, nb_field_table[field].name))
-        field++;
-    return (enum nb_field)field;
-}
-
 /* The hash of a text of more than two blocks, of which the last two may overlap. */
 static __attribute__((noinline)) uint64_t hash_longer(const struct nb_key *key, const char *text,
                                                       size_t length)

@@ -164,9 +164,6 @@ static inline const char *nb_field_name(enum nb_field field)
     return (unsigned)field < NB_FIELDS ? nb_field_table[field].name : "unknown";
 }
 
-/* The field with this name; NB_FIELDS if there is none. */
-enum nb_field nb_field_find(struct nb_string name);
-
 /* Whether the features of a field are tokens. The by-the-book models count and score tokens only.
  * Case variants, pairs and n-grams are derived: they repeat what the tokens say, and only the stack
  * uses them. Token fields come first, so that loops over features need a comparison and no look-up.

@@ -326,6 +326,8 @@ size_t nb_live_memory(struct nb_live *live)
                    nb_stack_memory(p->stack) + nb_stack_weights_memory(p->weights) +
                    nb_ranges_of(nb_model_rows(live->counts)) + atomic_load(&live->writers_bytes) +
                    atomic_load(&live->em.bytes);
+    if (p->multilabel != NULL)
+        bytes += nb_multilabel_memory(p->multilabel);
     nb_published_release(&p);
     return bytes;
 }

@@ -38,6 +38,17 @@ static void free_labels(struct nb_multilabel *m)
     m->begin = m->members = NULL;
     m->seen_count = 0;
     m->labels = (struct nb_multilabel_labels){.count = 0};
+    atomic_store_explicit(&m->bytes, 0, memory_order_relaxed);
+}
+
+/* `bytes`: those of the names of sets; `members`: the labels of all sets. */
+static void note_bytes(struct nb_multilabel *m, size_t members, size_t bytes)
+{
+    size_t of_members = members * (1 + sizeof *m->names + sizeof *m->members);
+    size_t of_sets = m->seen_count * (sizeof *m->begin + sizeof *m->seen);
+    size_t of_labels = m->labels.count * (sizeof *m->documents + sizeof *m->occurrences);
+    atomic_store_explicit(&m->bytes, bytes + of_members + of_sets + of_labels,
+                          memory_order_relaxed);
 }
 
 void nb_multilabel_free(struct nb_multilabel **multilabel)
@@ -53,9 +64,7 @@ void nb_multilabel_free(struct nb_multilabel **multilabel)
 
 size_t nb_multilabel_memory(const struct nb_multilabel *m)
 {
-    enum { BYTES_PER_SET = 32, BYTES_PER_LABEL = 64 };
-    return sizeof *m + (size_t)m->labels.count * BYTES_PER_LABEL +
-           (size_t)m->seen_count * BYTES_PER_SET;
+    return sizeof *m + atomic_load_explicit(&m->bytes, memory_order_relaxed);
 }
 
 void nb_multilabel_fit_release(struct nb_multilabel_fit **fit)
@@ -184,7 +193,9 @@ static int list_labels(struct nb_multilabel *m, const struct nb_model *model)
         rc = list_members(m, model, sets, members);
     if (rc == 0)
         rc = make_room(m);
-    if (rc != 0)
+    if (rc == 0)
+        note_bytes(m, members, bytes);
+    else
         free_labels(m);
     return rc;
 }

@@ -44,6 +44,7 @@ struct nb_multilabel;
 /* `smoothing`: by the book, else not used. Returns 0 or NB_NO_MEMORY. */
 int nb_multilabel_new(bool is_by_the_book, double smoothing, struct nb_multilabel **multilabel);
 void nb_multilabel_free(struct nb_multilabel **multilabel);
+/* Bytes allocated. Any thread may ask, without a lock. */
 size_t nb_multilabel_memory(const struct nb_multilabel *multilabel);
 
 /* The labels of the sets that have documents. */

@@ -25,6 +25,7 @@ struct nb_multilabel {
     const char **seen; /* owned; the model's names of sets when the labels were listed */
     uint32_t seen_count;
     uint64_t all_occurrences, vocabulary; /* by the book */
+    atomic_size_t bytes;                  /* of the arrays */
 };
 
 /* tf of a word. */

@@ -69,7 +69,6 @@ int nb_challenger_model(struct nb_engine *engine, struct nb_string model,
 /* A challenger that is followed up; one thread at a time. NULL: out of memory. */
 struct nb_challenger *nb_challenger_new(struct nb_engine *engine, const char *model);
 void nb_challenger_free(struct nb_challenger **challenger);
-const char *nb_challenger_champion(const struct nb_challenger *challenger);
 
 /* Does a bounded part of the work: learns up to some hundred documents, and waits for the disk.
  * Sets *is_idle to whether nothing is left. Returns 0; NB_NOT_FOUND: the champion or the challenger

@@ -92,11 +92,6 @@ void nb_challenger_free(struct nb_challenger **challenger)
     *challenger = NULL;
 }
 
-const char *nb_challenger_champion(const struct nb_challenger *challenger)
-{
-    return challenger->champion;
-}
-
 /* ---- documents of both ----------------------------------------------------------------------- */
 
 void nb_challenger_pair_deinit(struct nb_challenger_pair *pair)

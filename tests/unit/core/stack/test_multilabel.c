@@ -157,10 +157,14 @@ START_TEST(labels_are_those_of_the_sets)
     struct world w;
     struct nb_multilabel_labels labels;
     make(&w, false);
+    size_t empty = nb_multilabel_memory(w.multilabel);
     nb_model_read_lock(w.model);
     ck_assert_int_eq(nb_multilabel_labels(w.multilabel, w.model, &labels), 0);
     nb_model_unlock(w.model);
     ck_assert_uint_eq(labels.count, LABELS);
+    ck_assert_uint_ge(nb_multilabel_memory(w.multilabel),
+                      empty + LABELS * (sizeof *labels.names + sizeof *labels.documents) +
+                          labels.sets * sizeof *labels.begin);
     ck_assert_uint_eq(labels.all, DOCUMENTS);
     for (uint32_t l = 0; l < LABELS; l++) {
         uint64_t has = 0;
