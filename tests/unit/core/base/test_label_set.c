@@ -55,6 +55,35 @@ START_TEST(a_set_has_one_form)
 }
 END_TEST
 
+/* Writes `count` different labels, each of `length` bytes but for the last, which has `last`. */
+static int write_many(size_t count, size_t length, size_t last)
+{
+    static char texts[NB_LABEL_SET_MOST + 1][128];
+    struct nb_string labels[NB_LABEL_SET_MOST + 1];
+    struct nb_buffer set = {0};
+    for (size_t i = 0; i < count; i++) {
+        memset(texts[i], 'x', sizeof texts[i]);
+        (void)snprintf(texts[i], 4, "%03zu", i);
+        texts[i][3] = 'x';
+        labels[i] = (struct nb_string){texts[i], i + 1 < count ? length : last};
+    }
+    int rc = nb_label_set_write(labels, count, &set, NULL);
+    if (rc == 0)
+        ck_assert_int_eq(nb_label_set_check(nb_buffer_string(&set), NULL), 0);
+    nb_buffer_deinit(&set);
+    return rc;
+}
+
+START_TEST(a_set_has_bounds)
+{
+    enum { EACH = 64, COUNT = NB_LABEL_SET_BYTES / EACH };
+    ck_assert_int_eq(write_many(COUNT, EACH - 1, EACH - 1), 0); /* and a mark before each */
+    ck_assert_int_eq(write_many(COUNT, EACH - 1, EACH), NB_UNUSABLE);
+    ck_assert_int_eq(write_many(NB_LABEL_SET_MOST, 4, 4), 0);
+    ck_assert_int_eq(write_many(NB_LABEL_SET_MOST + 1, 4, 4), NB_UNUSABLE);
+}
+END_TEST
+
 START_TEST(what_is_no_set)
 {
     static const char *const bad[] = {"\x1f"
@@ -124,6 +153,7 @@ static Suite *suite(void)
     Suite *s = suite_create("label_set");
     TCase *t = tcase_create("label_set");
     tcase_add_test(t, a_set_has_one_form);
+    tcase_add_test(t, a_set_has_bounds);
     tcase_add_test(t, what_is_no_set);
     tcase_add_test(t, sets_are_changed);
     suite_add_tcase(s, t);
