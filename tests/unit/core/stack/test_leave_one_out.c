@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/stack/stack_private.h"
+#include "tests/unit/core/stack/words.h"
 #include "tests/unit/run.h"
 
 enum { WORDS = 130, DOCUMENTS = 90, LABELS_MOST = 48, SIZE_MOST = 60 };
@@ -27,29 +28,6 @@ struct fixture {
     struct nb_random random;
     struct document documents[DOCUMENTS];
 };
-
-static uint64_t word_id(uint32_t word)
-{
-    return nb_feature_id((enum nb_field)(word % NB_FIELDS),
-                         (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
-}
-
-/* Makes a model whose label names sort in the opposite order of their numbers. */
-static struct nb_model *new_model(uint32_t labels)
-{
-    struct nb_model *model = nb_model_new();
-    ck_assert_ptr_nonnull(model);
-    for (uint32_t v = 0; v < labels; v++) {
-        char name[] = {(char)('z' - (int)v / 10), (char)('9' - (int)v % 10), '\0'};
-        uint32_t label;
-        ck_assert_int_eq(nb_model_label(model, (struct nb_string){name, 2}, &label), 0);
-    }
-    for (uint32_t w = 0; w < WORDS; w++) {
-        uint32_t row;
-        ck_assert_int_eq(nb_model_append(model, word_id(w), &row), 0);
-    }
-    return model;
-}
 
 /* Makes a document of rare and frequent words, so that some words are in one document only, and
  * some in most. */
@@ -75,7 +53,8 @@ static void learn(struct nb_model *model, const struct document *d)
 /* Sets up the fixture; the last label has one document. */
 static void fixture_init(struct fixture *f, uint32_t labels, uint64_t seed)
 {
-    *f = (struct fixture){.model = new_model(labels), .random = nb_random_of(seed, labels)};
+    *f = (struct fixture){.model = model_of_words(labels, WORDS),
+                          .random = nb_random_of(seed, labels)};
     nb_stack_settings_init(&f->set);
     for (uint32_t i = 0; i < DOCUMENTS; i++) {
         make_document(f, &f->documents[i], i == 0 ? labels - 1 : i % (labels - 1));
@@ -92,7 +71,7 @@ static void fixture_deinit(struct fixture *f)
 static void expect_without(struct fixture *f, uint32_t labels, uint32_t left_out)
 {
     const struct document *z = &f->documents[left_out];
-    struct nb_model *second = new_model(labels);
+    struct nb_model *second = model_of_words(labels, WORDS);
     struct nb_stack *stack = NULL;
     struct nb_stack_inputs got, want;
     nb_stack_inputs_init(&got);

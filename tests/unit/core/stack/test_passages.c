@@ -9,6 +9,7 @@
 
 #include "core/base/random.h"
 #include "core/stack/passages.h"
+#include "tests/unit/core/stack/words.h"
 #include "tests/unit/run.h"
 
 enum { WORDS = 1500, LABELS_MOST = NB_STACK_FEW_LABELS + 1, SIZE_MOST = 900 };
@@ -30,23 +31,6 @@ struct fixture {
     struct document document;
     uint32_t labels;
 };
-
-static uint64_t word_id(uint32_t word)
-{
-    return nb_feature_id((enum nb_field)(word % NB_FIELDS),
-                         (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
-}
-
-static void add_names(struct fixture *f)
-{
-    uint32_t number;
-    for (uint32_t v = 0; v < f->labels; v++) {
-        char name[] = {(char)('z' - (int)v / 10), (char)('9' - (int)v % 10), '\0'};
-        ck_assert_int_eq(nb_model_label(f->model, (struct nb_string){name, 2}, &number), 0);
-    }
-    for (uint32_t w = 0; w < WORDS; w++)
-        ck_assert_int_eq(nb_model_append(f->model, word_id(w), &number), 0);
-}
 
 /* Whether a field can be in a part of the text. */
 static bool is_in_text(unsigned field)
@@ -82,9 +66,9 @@ static void compute(struct fixture *f, const struct nb_feature *bag, size_t size
 static void start(struct fixture *f, uint32_t labels)
 {
     struct nb_stack_settings set;
-    *f = (struct fixture){
-        .model = nb_model_new(), .random = nb_random_of(7, labels), .labels = labels};
-    add_names(f);
+    *f = (struct fixture){.model = model_of_words(labels, WORDS),
+                          .random = nb_random_of(7, labels),
+                          .labels = labels};
     nb_stack_settings_init(&set);
     ck_assert_int_eq(nb_stack_new(&set, &f->stack), 0);
     f->weights = nb_stack_weights_new(&set);

@@ -10,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "core/stack/stack_attributes.h"
+#include "tests/unit/core/stack/words.h"
 #include "tests/unit/run.h"
 
 enum { WORDS = 150, LABELS_MOST = 48, SIZE_MOST = 60 };
@@ -33,28 +34,6 @@ struct fixture {
     uint32_t labels;
 };
 
-static uint64_t word_id(uint32_t word)
-{
-    return nb_feature_id((enum nb_field)(word % NB_FIELDS),
-                         (word + 1) * UINT64_C(0xD6E8FEB86659FD93));
-}
-
-static struct nb_model *new_model(uint32_t labels)
-{
-    struct nb_model *model = nb_model_new();
-    ck_assert_ptr_nonnull(model);
-    for (uint32_t v = 0; v < labels; v++) {
-        char name[] = {(char)('z' - (int)v / 10), (char)('9' - (int)v % 10), '\0'};
-        uint32_t label;
-        ck_assert_int_eq(nb_model_label(model, (struct nb_string){name, 2}, &label), 0);
-    }
-    for (uint32_t w = 0; w < WORDS; w++) {
-        uint32_t row;
-        ck_assert_int_eq(nb_model_append(model, word_id(w), &row), 0);
-    }
-    return model;
-}
-
 static void make_document(struct fixture *f, struct document *d)
 {
     *d = (struct document){.label = (uint32_t)nb_random_below(&f->random, f->labels)};
@@ -76,8 +55,9 @@ static void count(struct nb_model *model, const struct document *d)
 
 static void fixture_start(struct fixture *f, uint32_t labels, uint64_t seed)
 {
-    *f = (struct fixture){
-        .model = new_model(labels), .random = nb_random_of(seed, labels), .labels = labels};
+    *f = (struct fixture){.model = model_of_words(labels, WORDS),
+                          .random = nb_random_of(seed, labels),
+                          .labels = labels};
     nb_stack_settings_init(&f->set);
     ck_assert_int_eq(nb_stack_new(&f->set, &f->stack), 0);
     f->weights = nb_stack_weights_new(&f->set);
