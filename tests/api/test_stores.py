@@ -65,6 +65,38 @@ def assert_same(daemon, version, what):
     daemon.stop()
 
 
+# ---- the API ------------------------------------------------------------------------------------
+def names_of(node, at=""):
+    """The names of an API that a program may rely on: paths, methods, statuses, parameters, and members of bodies."""
+    found = set()
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        is_named = isinstance(value, dict) and isinstance(key, int) and "name" in value and "in" in value
+        here = f"{at}/{value['in']}:{value['name']}" if is_named else f"{at}/{key}"
+        is_method = isinstance(value, dict) and "responses" in value
+        if is_named or is_method or at.endswith(("/paths", "/properties", "/responses", "/schemas")):
+            found.add(here)
+        if key not in ("description", "examples", "example", "default"):
+            found |= names_of(value, here)
+    return found
+
+
+def test_the_api_is_only_added_to(api):
+    whole = api.get("/openapi.json").ok().json
+    present = names_of(whole)
+    for named in ("/paths//v1/models/{model}/classify/post", "/paths//v1/models/get/parameters/query:after",
+                  "/components/schemas/Evaluation/properties/windows"):
+        holds(named in present, f"{named} of {len(present)}")
+    compared = 0
+    for version in versions():
+        path = os.path.join(STORES, version, "openapi.json.xz")
+        if os.path.exists(path):  # the formats before the first release have none
+            with lzma.open(path) as file:
+                gone = names_of(json.load(file)) - present
+            equal(sorted(gone)[:10], [], f"what {version} had, and this version has not")
+            compared += 1
+    holds(compared > 0, "a version with its API")
+
+
 # ---- what is beside the counts -------------------------------------------------------------------
 M = "/v1/models/mail"
 SETTINGS = {"preset": "mail", "history": 100}
