@@ -121,7 +121,8 @@ static int begin_chain(const struct nb_verdict *verdict, struct nb_engine *engin
     int rc = are_several ? nb_refining_catch_up(engine, p->live, error) : 0;
     if (rc == 0)
         rc = nb_parent_chain_begin(&p->chain, engine, p->live, error);
-    if (rc == 0) /* a failure leaves the decision unsure, or as it was; a verdict does without */
+    /* A failure leaves the decision unsure, or as it was; a verdict does without. */
+    if (rc == 0 && p->chain.published[0]->wishes != NULL)
         (void)nb_wishes_catch_up(engine, p->live, p->chain.published[0], NULL);
     return rc;
 }

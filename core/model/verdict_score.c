@@ -84,8 +84,10 @@ static void tell_threshold(struct nb_verdict *verdict)
 {
     const struct nb_published *published = verdict->private_->chain.published[0];
     const struct nb_settings *settings = &published->settings;
-    verdict->threshold = settings->threshold_count == 0 ? -1 : 0;
-    verdict->set = nb_settings_threshold(settings, verdict->labels[verdict->best]);
+    bool has_some = settings->threshold_count > 0;
+    const char *winner = verdict->labels[verdict->best];
+    verdict->threshold = has_some ? 0 : -1;
+    verdict->set = has_some ? nb_settings_threshold(settings, winner) : NULL;
     if (verdict->set != NULL)
         verdict->threshold =
             nb_published_threshold(published, (size_t)(verdict->set - settings->thresholds), NULL);
