@@ -151,7 +151,7 @@ static size_t add_gains(struct nb_model *model, uint32_t label, const struct gai
         l->presences[field] += gains->presences[field];
         model->vocabulary[field] += gains->vocabulary[field];
         if (nb_field_is_token((enum nb_field)field))
-            fresh += gains->vocabulary[field];
+            fresh += (size_t)gains->vocabulary[field];
     }
     return fresh;
 }

@@ -465,7 +465,7 @@ static int read_runs(struct nb_unpacker *r, uint32_t limit, struct nb_rows *rows
             fill_rest(rows->counts + size, row, length);
         }
         fill_four(rows->counts + size, (uint32_t)row);
-        size += length;
+        size += (size_t)length; /* at most `limit` rows */
         row += length;
     }
     *next = row;

@@ -555,7 +555,7 @@ static size_t count_marks(const char *bytes, size_t length)
         uint64_t eight;
         memcpy(&eight, bytes + i, sizeof eight);
         uint64_t above = ((eight & ones * 0x7F) + ones * (0x7F - MARK_GOES_ON)) | eight;
-        count += (~above >> 7 & ones) * ones >> 56;
+        count += (size_t)((~above >> 7 & ones) * ones >> 56);
     }
     for (; i < length; i++)
         count += (unsigned char)bytes[i] <= MARK_GOES_ON;

@@ -406,7 +406,7 @@ static int choose_meta(struct nb_pages_question *question, const struct nb_meta 
                        int newest, struct nb_error *error)
 {
     struct nb_pages_answer answer;
-    uint64_t next = metas[newest].transaction + 1;
+    size_t next = metas[newest].transaction + 1;
     question->meta = metas[!newest];
     if (nb_pages_last_transaction(question) == next) {
         question->meta.transaction = next;

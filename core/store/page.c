@@ -8,7 +8,12 @@
 #include <unistd.h>
 
 /* Offsets in the head of a page (PAGES_AT: of an overflow page), and in a node. */
-enum { KIND_AT = 10, LOWER_AT = 12, UPPER_AT = 14, PAGES_AT = 12 };
+enum {
+    KIND_AT = NB_PAGE_WORD + 2,
+    LOWER_AT = NB_PAGE_WORD + 4,
+    UPPER_AT = NB_PAGE_WORD + 6,
+    PAGES_AT = LOWER_AT,
+};
 enum { NODE_FLAGS_AT = 4, NODE_KEY_SIZE_AT = 6, NODE_HEADER = 8 };
 
 static unsigned u16(const unsigned char *bytes)
@@ -25,9 +30,9 @@ static uint32_t u32(const unsigned char *bytes)
     return value;
 }
 
-static uint64_t u64(const unsigned char *bytes)
+static size_t word(const unsigned char *bytes)
 {
-    uint64_t value;
+    size_t value;
     memcpy(&value, bytes, sizeof value);
     return value;
 }
@@ -55,13 +60,15 @@ struct nb_node nb_page_node(const unsigned char *page, unsigned i)
     struct nb_node node = {.key = {(const char *)at + NODE_HEADER, u16(at + NODE_KEY_SIZE_AT)}};
     const unsigned char *value = at + NODE_HEADER + node.key.length;
     if (nb_page_kind(page) == NB_PAGE_BRANCH) {
-        node.child = node_number(at) | (uint64_t)u16(at + NODE_FLAGS_AT) << 32;
+        node.child = node_number(at);
+        if (NB_PAGE_WORD > sizeof(uint32_t)) /* the flags have the bits above 32 */
+            node.child |= (uint64_t)u16(at + NODE_FLAGS_AT) << 32;
         return node;
     }
     node.flags = u16(at + NODE_FLAGS_AT);
     node.size = node_number(at);
     if ((node.flags & NB_NODE_BIG) != 0)
-        node.overflow = u64(value);
+        node.overflow = word(value);
     else
         node.value = value;
     return node;
@@ -73,7 +80,7 @@ static uint32_t node_bytes(const unsigned char *page, uint32_t page_size, unsign
 {
     uint64_t size = NODE_HEADER + u16(page + at + NODE_KEY_SIZE_AT);
     if (leaf)
-        size += (u16(page + at + NODE_FLAGS_AT) & NB_NODE_BIG) != 0 ? sizeof(uint64_t)
+        size += (u16(page + at + NODE_FLAGS_AT) & NB_NODE_BIG) != 0 ? NB_PAGE_WORD
                                                                     : node_number(page + at);
     size = (size + 1) & ~(uint64_t)1;
     return size <= page_size - at ? (uint32_t)size : 0;
@@ -113,7 +120,7 @@ const char *nb_page_check(const unsigned char *page, uint32_t page_size, uint64_
     unsigned upper = u16(page + UPPER_AT);
     assert(page_size >= NB_PAGE_LEAST && page_size <= NB_PAGE_MOST);
     assert(kind == NB_PAGE_BRANCH || kind == NB_PAGE_LEAF);
-    if (u64(page) != number)
+    if (word(page) != number)
         return "it has another page's number";
     if (nb_page_kind(page) != kind)
         return kind == NB_PAGE_LEAF ? "it should be a leaf" : "it should be a branch";
@@ -131,7 +138,7 @@ const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size
                                    uint32_t size, uint32_t *pages)
 {
     *pages = u32(head + PAGES_AT);
-    if (u64(head) != number)
+    if (word(head) != number)
         return "it has another page's number";
     if (nb_page_kind(head) != NB_PAGE_OVERFLOW)
         return "it should hold a large value";
@@ -142,9 +149,10 @@ const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size
 
 enum { MAGIC = (int)0xBEEFC0DE, VERSION = 1 };
 
-/* LMDB stores its own structs; these structs have the same layout on 64-bit machines. */
-static_assert(sizeof(struct nb_tree_record) == 48, "layout of LMDB's MDB_db");
-static_assert(sizeof(struct nb_meta) == 136, "layout of LMDB's MDB_meta");
+/* LMDB stores its own structs; these structs have the same layout. */
+static_assert(NB_PAGE_WORD == 8 || NB_PAGE_WORD == 4, "a word of LMDB");
+static_assert(sizeof(struct nb_tree_record) == 8 + 5 * NB_PAGE_WORD, "layout of LMDB's MDB_db");
+static_assert(sizeof(struct nb_meta) == 24 + 14 * NB_PAGE_WORD, "layout of LMDB's MDB_meta");
 
 static int damaged(const char *path, int page, const char *what, struct nb_error *error)
 {
@@ -173,13 +181,11 @@ static int read_one(int file, const char *path, int page, off_t at, struct nb_me
                     struct nb_error *error)
 {
     unsigned char bytes[NB_PAGE_HEADER + sizeof *meta];
-    uint64_t number;
     int rc = read_fully(file, path, bytes, sizeof bytes, at, error);
     if (rc != 0)
         return rc;
-    memcpy(&number, bytes, sizeof number);
     memcpy(meta, bytes + NB_PAGE_HEADER, sizeof *meta);
-    if (number != (uint64_t)page || nb_page_kind(bytes) != NB_PAGE_META ||
+    if (word(bytes) != (size_t)page || nb_page_kind(bytes) != NB_PAGE_META ||
         meta->magic != (uint32_t)MAGIC)
         return damaged(path, page, "is not the head of a store", error);
     if (meta->version != VERSION)
@@ -243,7 +249,7 @@ int nb_meta_put_back(int file, const char *path, uint32_t page_size, uint64_t co
         return rc;
     if (meta.transaction != committed || meta.free.pad != page_size)
         return damaged(path, page, "has lost the last transaction", error);
-    meta.transaction = committed > 0 ? committed - 1 : 0;
+    meta.transaction -= committed > 0;
     return nb_meta_write(file, path, !page, &meta, error);
 }
 

@@ -3,15 +3,19 @@
  * One page of an LMDB data file (data version 1) as bytes: its head and its nodes, checked before
  * they are used; and the two meta pages. Any thread; functions on pages write nothing.
  *
- * A page of a tree begins with its number (8 bytes), 2 unused bytes, its kind (2), the ends of its
+ * LMDB stores numbers of pages and transactions, and counts, as a size_t of the machine (a word: 8
+ * bytes, or 4 on machines of 32 bits), so these cannot read each other's files.
+ *
+ * A page of a tree begins with its number (a word), 2 unused bytes, its kind (2), the ends of its
  * list of nodes (lower, 2) and of its free space (upper, 2). The list has an offset (2 bytes) for
  * each node, in the order of the keys. Nodes fill the page from `upper` to its end: 8 bytes of
- * head, the key, and in a leaf the value or the number of the overflow page that has it.
+ * head, the key, and in a leaf the value or the number (a word) of the overflow page that has it.
  */
 #ifndef NB_CORE_STORE_PAGE_H
 #define NB_CORE_STORE_PAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/buffer.h"
@@ -25,7 +29,8 @@ enum {
 };
 
 enum {
-    NB_PAGE_HEADER = 16, /* bytes before the list of nodes, or before an overflow page's value */
+    NB_PAGE_WORD = sizeof(size_t),
+    NB_PAGE_HEADER = NB_PAGE_WORD + 8, /* bytes before the list, or an overflow page's value */
     NB_PAGE_LEAST = 4096,
     NB_PAGE_MOST = 32768,
     NB_PAGE_KEY_MOST = 511,
@@ -67,29 +72,29 @@ const char *nb_page_check_overflow(const unsigned char *head, uint32_t page_size
  * the roots of a transaction's trees. Transaction n writes page n % 2; LMDB opens the page with the
  * greater transaction number. The functions use pread and pwrite, never a map. Any thread, one at a
  * time for a file. */
-#define NB_NO_PAGE UINT64_MAX /* the root of an empty tree */
+#define NB_NO_PAGE SIZE_MAX /* the root of an empty tree */
 
 /* LMDB's record of a tree, as stored in a meta page and in the main tree. */
 struct nb_tree_record {
     uint32_t pad; /* in the record of the free list: the page size in bytes */
     uint16_t flags;
     uint16_t depth;
-    uint64_t branch_pages;
-    uint64_t leaf_pages;
-    uint64_t overflow_pages;
-    uint64_t entries;
-    uint64_t root;
+    size_t branch_pages;
+    size_t leaf_pages;
+    size_t overflow_pages;
+    size_t entries;
+    size_t root;
 };
 
 struct nb_meta {
     uint32_t magic;
     uint32_t version;
-    uint64_t address;
-    uint64_t map_size;
+    size_t address;
+    size_t map_size;
     struct nb_tree_record free; /* the free list: pages that each transaction has freed */
     struct nb_tree_record main; /* the main tree: records of the named trees */
-    uint64_t last_page;
-    uint64_t transaction;
+    size_t last_page;
+    size_t transaction;
 };
 
 /* Reads both meta pages of the open file, and sets *newest to the index of the last transaction's.

@@ -65,7 +65,7 @@ static int walk_mark_used(struct nb_walk *w, const struct nb_page_tree *tree, ui
 /* Returns the number in a key of the list of free pages. */
 static uint64_t walk_number(struct nb_string key)
 {
-    uint64_t number;
+    size_t number;
     assert(key.length == sizeof number);
     memcpy(&number, key.bytes, sizeof number);
     return number;
@@ -89,7 +89,7 @@ static const char *fault_of_keys(const struct nb_walk *w, const struct nb_page_t
     struct nb_string before = bounds.from;
     for (unsigned i = branch; i < count; i++) {
         struct nb_string key = nb_page_node(bytes, i).key;
-        if (tree->kind == NB_FREE_TREE ? key.length != sizeof(uint64_t) : key.length == 0)
+        if (tree->kind == NB_FREE_TREE ? key.length != NB_PAGE_WORD : key.length == 0)
             return "a key has a wrong length";
         int order = before.bytes == NULL ? 1 : compare(tree, key, before);
         if (!any_order && (order < 0 || (order == 0 && (branch || i > 0))))
@@ -194,11 +194,11 @@ static int mark_free(struct nb_walk *w, const struct nb_page_tree *tree, uint64_
 static int read_ids(const struct nb_walk *w, const struct nb_page_tree *tree,
                     const struct nb_node *node, uint64_t first, size_t count)
 {
-    size_t offset = (size_t)first * sizeof(uint64_t);
+    size_t offset = (size_t)first * NB_PAGE_WORD;
     if ((node->flags & NB_NODE_BIG) != 0)
         return walk_read_at(w, tree, node->overflow, NB_PAGE_HEADER + offset, w->ids,
-                            count * sizeof(uint64_t));
-    memcpy(w->ids, node->value + offset, count * sizeof(uint64_t));
+                            count * NB_PAGE_WORD);
+    memcpy(w->ids, node->value + offset, count * NB_PAGE_WORD);
     return 0;
 }
 
@@ -207,7 +207,7 @@ static int read_ids(const struct nb_walk *w, const struct nb_page_tree *tree,
 static int check_free(struct nb_walk *w, struct nb_page_tree *tree, uint64_t page,
                       const struct nb_node *node)
 {
-    uint64_t room = node->size / sizeof(uint64_t);
+    uint64_t room = node->size / NB_PAGE_WORD;
     tree->last_key = walk_number(node->key);
     if ((node->flags & ~(unsigned)NB_NODE_BIG) != 0 || room == 0 || tree->last_key == 0 ||
         tree->last_key > w->question->meta.transaction)
@@ -470,7 +470,7 @@ uint64_t nb_pages_last_transaction(const struct nb_pages_question *question)
             return 0;
         struct nb_node last = nb_page_node(bytes, nb_page_count(bytes) - 1);
         if (leaf)
-            return last.key.length == sizeof(uint64_t) ? walk_number(last.key) : 0;
+            return last.key.length == NB_PAGE_WORD ? walk_number(last.key) : 0;
         page = last.child;
     }
     return 0;

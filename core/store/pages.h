@@ -80,7 +80,7 @@ struct nb_walk {
     uint64_t last_page;    /* greatest number that a page may have */
     uint64_t *seen;        /* owned: a bit for each page that was found in use or free */
     unsigned char *levels[NB_WALK_DEPTH_MOST]; /* owned: the current page of each depth */
-    uint64_t *ids;                             /* owned: a part of a list of free pages */
+    size_t *ids;                               /* owned: a part of a list of free pages */
     struct nb_tree_record records[NB_PAGES_TABLES_MOST];
     struct nb_reordering reordering;
 };

@@ -716,9 +716,9 @@ static inline __m128i add_one(__m128i sixteen, char digit, char added, __m128i *
 
 /* Writes the upper six bytes of `six`, the highest one first, and the two others, which are
  * zeros. */
-static inline void put_six(unsigned char *out, int64_t six)
+static inline void put_six(unsigned char *out, uint64_t six)
 {
-    uint64_t bytes = htobe64((uint64_t)six);
+    uint64_t bytes = htobe64(six);
     memcpy(out, &bytes, sizeof bytes);
 }
 
@@ -740,8 +740,10 @@ static inline bool decode_sixteen(const unsigned char *digit, unsigned char *out
     __m128i three = _mm_madd_epi16(twelve, _mm_set1_epi32(1 << 16 | 1 << 12)); /* 3 bytes each */
     __m128i six =
         _mm_or_si128(_mm_slli_epi64(three, 40), _mm_slli_epi64(_mm_srli_epi64(three, 32), 16));
-    put_six(out, _mm_cvtsi128_si64(six));
-    put_six(out + 6, _mm_cvtsi128_si64(_mm_unpackhi_epi64(six, six)));
+    uint64_t both[2];
+    _mm_storeu_si128((__m128i *)(void *)both, six);
+    put_six(out, both[0]);
+    put_six(out + 6, both[1]);
     return true;
 }
 

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where what lies in an LMDB data file: places of keys, values and LMDB's own fields.
 
-Reads the format of LMDB 0.9 on 64-bit little-endian machines, from the newer of its two heads; written
+Reads the format of LMDB 0.9 on little-endian machines of this one's word, from the newer of its two heads; written
 from the format alone, independent of the daemon, which must find what is changed at these places.
 """
 import struct
 
-PAGE_HEADER, NODE_HEADER = 16, 8
+WORD = struct.calcsize("P")  # LMDB's numbers of pages and transactions, and its counts
+W = {4: "I", 8: "Q"}[WORD]
+PAGE_HEADER, NODE_HEADER = WORD + 8, 8
+DATABASES = 8 + 2 * WORD  # in a head, behind magic, version, address and size of the map
 BRANCH, LEAF, OVERFLOW = 1, 2, 4
 BIG_DATA, SUB_DATA = 1, 2
 MAGIC = 0xBEEFC0DE
-DATABASE = struct.Struct("<IHHQQQQQ")  # pad, flags, depth, branch, leaf, overflow pages, entries, root
-NOWHERE = (1 << 64) - 1
+DATABASE = struct.Struct("<IHH" + 5 * W)  # pad, flags, depth, branch, leaf, overflow pages, entries, root
+NOWHERE = (1 << 8 * WORD) - 1
 
 
 class Place:
@@ -27,7 +30,7 @@ class Place:
 class Pages:
     def __init__(self, content):
         self.content, self.places = content, []
-        self.size = struct.unpack_from("<I", content, PAGE_HEADER + 24)[0]
+        self.size = struct.unpack_from("<I", content, PAGE_HEADER + DATABASES)[0]
         heads = [self.head(number) for number in (0, 1)]
         newest = max((h for h in heads if h), key=lambda h: h["transaction"])
         self.walk(newest["free"], "free list", self.free_entry)
@@ -37,9 +40,9 @@ class Pages:
         at = number * self.size + PAGE_HEADER
         if struct.unpack_from("<I", self.content, at)[0] != MAGIC:
             return None
-        databases = at + 24
-        last, transaction = struct.unpack_from("<QQ", self.content, databases + 2 * DATABASE.size)
-        self.add("head", f"head {number}", number * self.size, PAGE_HEADER + 24 + 2 * DATABASE.size + 16)
+        databases = at + DATABASES
+        last, transaction = struct.unpack_from("<" + 2 * W, self.content, databases + 2 * DATABASE.size)
+        self.add("head", f"head {number}", number * self.size, PAGE_HEADER + DATABASES + 2 * DATABASE.size + 2 * WORD)
         return {"free": self.root(databases), "main": self.root(databases + DATABASE.size),
                 "last": last, "transaction": transaction}
 
@@ -54,7 +57,7 @@ class Pages:
         if page == NOWHERE:
             return
         start = page * self.size
-        flags, lower = struct.unpack_from("<HH", self.content, start + 10)
+        flags, lower = struct.unpack_from("<HH", self.content, start + WORD + 2)
         pointers = struct.unpack_from("<%dH" % ((lower - PAGE_HEADER) // 2), self.content, start + PAGE_HEADER)
         self.add("structure", table, start, lower)  # the page's header and the pointers to its nodes
         for number, pointer in enumerate(pointers):
@@ -64,7 +67,7 @@ class Pages:
             if flags & BRANCH:
                 if number > 0:  # the key of a page's first branch is never read
                     self.add("structure", table, node + NODE_HEADER, length)
-                self.walk(low | high << 16 | more << 32, table, entry)
+                self.walk(low | high << 16 | (more << 32 if WORD == 8 else 0), table, entry)
             else:
                 key = self.content[node + NODE_HEADER:node + NODE_HEADER + length]
                 entry(table, node, key, more, low | high << 16)
@@ -74,8 +77,8 @@ class Pages:
         at = node + NODE_HEADER + len(key)
         if not flags & BIG_DATA:
             return at
-        self.add("structure", "overflow", at, 8)
-        page = struct.unpack_from("<Q", self.content, at)[0] * self.size
+        self.add("structure", "overflow", at, WORD)
+        page = struct.unpack_from("<" + W, self.content, at)[0] * self.size
         self.add("structure", "overflow", page, PAGE_HEADER)
         return page + PAGE_HEADER
 

@@ -350,21 +350,63 @@ END_TEST
 
 /* ---- each kind of damage --------------------------------------------------------------------- */
 
+/* Offsets in a page (core/store/page.h), whose numbers are as the machine has them. */
+enum {
+    HEADER = NB_PAGE_HEADER,
+    WORD = NB_PAGE_WORD,
+    KIND = WORD + 2,
+    LOWER = WORD + 4,
+    UPPER = WORD + 6,
+    PAGES = LOWER
+};
+
 static unsigned u16(const unsigned char *bytes)
 {
-    return bytes[0] | (unsigned)bytes[1] << 8;
+    uint16_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static uint32_t u32(const unsigned char *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static size_t word(const unsigned char *bytes)
+{
+    size_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static void put16(unsigned char *bytes, unsigned value)
+{
+    memcpy(bytes, &(uint16_t){(uint16_t)value}, sizeof(uint16_t));
+}
+
+static void put32(unsigned char *bytes, uint32_t value)
+{
+    memcpy(bytes, &value, sizeof value);
+}
+
+static void put_word(unsigned char *bytes, size_t value)
+{
+    memcpy(bytes, &value, sizeof value);
 }
 
 static bool is_tree_page(const unsigned char *page, unsigned kind, unsigned nodes)
 {
-    return u16(page + 10) == kind && u16(page + 12) >= 16 + 2 * nodes && u16(page + 12) <= 4096;
+    return u16(page + KIND) == kind && u16(page + LOWER) >= HEADER + 2 * nodes &&
+           u16(page + LOWER) <= 4096;
 }
 
 static void swap_nodes(unsigned char *page)
 {
-    unsigned char saved[2] = {page[18], page[19]};
-    memcpy(page + 18, page + 20, 2);
-    memcpy(page + 20, saved, 2);
+    unsigned saved = u16(page + HEADER + 2);
+    put16(page + HEADER + 2, u16(page + HEADER + 4));
+    put16(page + HEADER + 4, saved);
 }
 
 static bool disorder_leaf(unsigned char *page)
@@ -388,7 +430,7 @@ static bool raise_separator(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_BRANCH, 2))
         return false;
-    unsigned at = u16(page + 18);
+    unsigned at = u16(page + HEADER + 2);
     memset(page + at + 8, 0xff, u16(page + at + 6));
     return true;
 }
@@ -398,7 +440,7 @@ static bool join_branches(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_BRANCH, 2))
         return false;
-    memcpy(page + u16(page + 18), page + u16(page + 16), 6);
+    memcpy(page + u16(page + HEADER + 2), page + u16(page + HEADER), 6);
     return true;
 }
 
@@ -406,7 +448,8 @@ static bool branch_beyond(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_BRANCH, 1))
         return false;
-    page[u16(page + 16) + 3] ^= 1;
+    unsigned at = u16(page + HEADER);
+    put32(page + at, u32(page + at) ^ (uint32_t)1 << 24);
     return true;
 }
 
@@ -414,7 +457,7 @@ static bool cut_list(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_LEAF, 2))
         return false;
-    page[12] = (unsigned char)(page[12] - 2);
+    put16(page + LOWER, u16(page + LOWER) - 2);
     return true;
 }
 
@@ -422,9 +465,8 @@ static bool empty_leaf(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_LEAF, 1))
         return false;
-    page[12] = 16;
-    page[13] = page[14] = 0;
-    page[15] = 16;
+    put16(page + LOWER, HEADER);
+    put16(page + UPPER, 4096);
     return true;
 }
 
@@ -432,7 +474,8 @@ static bool node_across(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_LEAF, 1))
         return false;
-    page[u16(page + 16) + 1] ^= 0x40;
+    unsigned at = u16(page + HEADER);
+    put32(page + at, u32(page + at) ^ 0x4000);
     return true;
 }
 
@@ -440,16 +483,13 @@ static bool long_key(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_LEAF, 1))
         return false;
-    unsigned at = u16(page + 16);
+    unsigned at = u16(page + HEADER);
     unsigned key = u16(page + at + 6);
-    unsigned value = u16(page + at);
-    if (page[at + 4] != 0 || key + value < 512 || value > 0xffff)
+    uint32_t value = u32(page + at);
+    if (u16(page + at + 4) != 0 || key + value < 512)
         return false;
-    page[at + 6] = 0x00;
-    page[at + 7] = 0x02; /* 512 bytes of key, and the rest value: the node stays as long */
-    value = key + value - 512;
-    page[at] = (unsigned char)value;
-    page[at + 1] = (unsigned char)(value >> 8);
+    put16(page + at + 6, 512); /* and the rest is value: the node stays as long */
+    put32(page + at, key + value - 512);
     return true;
 }
 
@@ -457,38 +497,39 @@ static bool strange_value(unsigned char *page)
 {
     if (!is_tree_page(page, NB_PAGE_LEAF, 1))
         return false;
-    page[u16(page + 16) + 4] ^= 4;
+    unsigned flags = u16(page + HEADER) + 4;
+    put16(page + flags, u16(page + flags) ^ 4);
     return true;
 }
 
 static bool short_overflow(unsigned char *page)
 {
-    if (u16(page + 10) != NB_PAGE_OVERFLOW || page[12] < 2)
+    if (u16(page + KIND) != NB_PAGE_OVERFLOW || u32(page + PAGES) < 2)
         return false;
-    page[12] = 1;
+    put32(page + PAGES, 1);
     return true;
 }
 
 static bool long_overflow(unsigned char *page)
 {
-    if (u16(page + 10) != NB_PAGE_OVERFLOW)
+    if (u16(page + KIND) != NB_PAGE_OVERFLOW)
         return false;
-    page[12]++;
+    put32(page + PAGES, u32(page + PAGES) + 1);
     return true;
 }
 
 static bool other_number(unsigned char *page)
 {
-    page[0] ^= 1;
+    put_word(page, word(page) ^ 1);
     return is_tree_page(page, NB_PAGE_LEAF, 1);
 }
 
 static bool is_free_list(const unsigned char *page)
 {
-    unsigned at = u16(page + 16);
-    return is_tree_page(page, NB_PAGE_LEAF, 1) && at < 4000 && u16(page + at + 6) == 8 &&
-           page[at + 4] == 0 && u16(page + at) >= 24 && u16(page + at) >= 8 + 8u * page[at + 16] &&
-           page[at + 9] == 0;
+    unsigned at = u16(page + HEADER);
+    return is_tree_page(page, NB_PAGE_LEAF, 1) && at < 4000 && u16(page + at + 6) == WORD &&
+           u16(page + at + 4) == 0 && u32(page + at) >= 3 * WORD && word(page + at + 8) < 256 &&
+           word(page + at + 8 + WORD) < u32(page + at) / WORD;
 }
 
 /* Changes the first of a list of free pages to page 3, which is in use or already free. */
@@ -496,9 +537,10 @@ static bool free_twice(unsigned char *page)
 {
     if (!is_free_list(page))
         return false;
-    unsigned at = u16(page + 16);
-    unsigned count = page[at + 16];
-    memcpy(page + at + 16 + 8 * count, page + at + 24, 8);
+    unsigned at = u16(page + HEADER);
+    unsigned char *list = page + at + 8 + WORD;
+    size_t count = word(list);
+    memcpy(list + WORD * count, list + WORD, WORD);
     return count > 1;
 }
 
@@ -506,7 +548,8 @@ static bool free_more(unsigned char *page)
 {
     if (!is_free_list(page))
         return false;
-    page[u16(page + 16) + 17] ^= 0x10;
+    unsigned char *list = page + u16(page + HEADER) + 8 + WORD;
+    put_word(list, word(list) ^ 0x1000);
     return true;
 }
 
@@ -571,7 +614,8 @@ END_TEST
 /* Numbers in the records of the trees, in the heads. */
 START_TEST(damaged_counts_are_found)
 {
-    static const int places[] = {24, 26, 28, 32, 40, 48, 56, 64}; /* of the free list's record */
+    enum { RECORD = sizeof(struct nb_tree_record), FREE = offsetof(struct nb_meta, free) };
+    static const int places[] = {0, 2, 4, 8, 8 + WORD, 8 + 2 * WORD, 8 + 3 * WORD, 8 + 4 * WORD};
     struct nb_meta metas[2];
     int newest;
     make_small();
@@ -580,7 +624,7 @@ START_TEST(damaged_counts_are_found)
     for (size_t i = 0; i < 2 * sizeof places / sizeof *places; i++) {
         struct nb_pages_answer answer;
         unsigned char byte;
-        off_t at = newest * 4096 + 16 + places[i / 2] + (i % 2 == 0 ? 0 : 48);
+        off_t at = newest * 4096 + HEADER + FREE + places[i / 2] + (i % 2 == 0 ? 0 : RECORD);
         ck_assert_int_eq(pread(file, &byte, 1, at), 1);
         byte ^= 1;
         ck_assert_int_eq(pwrite(file, &byte, 1, at), 1);
@@ -603,7 +647,7 @@ START_TEST(damage_is_said_in_words)
     int file = open(path, O_RDWR);
     ck_assert_int_eq(nb_meta_read(file, path, metas, &newest, NULL), 0);
     char byte = 0x44;
-    ck_assert_int_eq(pwrite(file, &byte, 1, (off_t)metas[newest].main.root * 4096 + 10), 1);
+    ck_assert_int_eq(pwrite(file, &byte, 1, (off_t)metas[newest].main.root * 4096 + KIND), 1);
     close(file);
     ck_assert_int_eq(nb_store_open(directory, 0, &store, &error), NB_CORRUPT);
     ck_assert_ptr_nonnull(strstr(error.text, path));
@@ -619,15 +663,15 @@ END_TEST
 static bool is_table_leaf(const unsigned char *page, uint64_t number, const struct nb_meta *meta)
 {
     ck_assert_uint_eq(meta->free.depth, 1);
-    if (!is_tree_page(page, NB_PAGE_LEAF, 1) || page[0] != number || number == meta->free.root)
+    if (!is_tree_page(page, NB_PAGE_LEAF, 1) || word(page) != number || number == meta->free.root)
         return false;
-    const unsigned char *node = page + u16(page + 16);
-    return (node[4] & NB_NODE_TREE) == 0 && memcmp(node + 8, "format", 6) != 0;
+    const unsigned char *node = page + u16(page + HEADER);
+    return (u16(node + 4) & NB_NODE_TREE) == 0 && memcmp(node + 8, "format", 6) != 0;
 }
 
 static unsigned nodes_of(const unsigned char *page)
 {
-    return (u16(page + 12) - 16) / 2;
+    return (u16(page + LOWER) - HEADER) / 2;
 }
 
 /* Opens the store whose file was changed, and returns the number of lost entries. Sets *met_damage
@@ -693,7 +737,7 @@ static void damage_keys(void (*damage)(unsigned char *page), unsigned lost, unsi
 
 static unsigned char *draw_key(unsigned char *page, unsigned *length)
 {
-    unsigned at = u16(page + 16 + 2 * draw(nodes_of(page)));
+    unsigned at = u16(page + HEADER + 2 * draw(nodes_of(page)));
     *length = u16(page + at + 6);
     return page + at + 8;
 }
