@@ -583,7 +583,7 @@ START_TEST(test_random_html)
     printf("random HTML: NB_SEED=%llu\n", (unsigned long long)seed);
     for (int i = 0; i < 20000; i++) {
         size_t length = 0;
-        for (size_t n = next_random() % 20; n > 0; n--) {
+        for (uint64_t n = next_random() % 20; n > 0; n--) {
             const char *piece = pieces[next_random() % (sizeof pieces / sizeof *pieces)];
             memcpy(html + length, piece, strlen(piece));
             length += strlen(piece);

@@ -578,9 +578,9 @@ START_TEST(test_random_mails)
     printf("random mails: NB_SEED=%llu\n", (unsigned long long)seed);
     for (int i = 0; i < 3000; i++) {
         mail.length = 0;
-        for (size_t n = next_random() % 60; n > 0; n--) {
+        for (uint64_t n = next_random() % 60; n > 0; n--) {
             const char *piece = pieces[next_random() % (sizeof pieces / sizeof *pieces)];
-            size_t cut = next_random() % 8 == 0 ? next_random() % (strlen(piece) + 1) : 0;
+            size_t cut = next_random() % 8 == 0 ? (size_t)(next_random() % (strlen(piece) + 1)) : 0;
             ck_assert_int_eq(nb_buffer_append(&mail, piece + cut, strlen(piece + cut) + (cut != 0)),
                              0);
         }

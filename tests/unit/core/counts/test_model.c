@@ -362,7 +362,7 @@ START_TEST(an_index_is_made_ahead)
 {
     struct nb_model *m = nb_model_new();
     uint32_t rows = append_until_growth(m);
-    size_t before = m->index.room;
+    uint64_t before = m->index.room;
     size_t ahead = nb_growth_memory(m->growth);
     ck_assert_uint_gt(ahead, nb_index_memory(&m->index));
     expect_found(m, rows);
@@ -394,7 +394,7 @@ START_TEST(an_index_that_is_made_ahead_is_given_up)
     ck_assert_uint_eq(m->growth == NULL, _i < 2);
     if (_i < 2)
         ck_assert_uint_le(nb_model_memory(m), memory + 4096);
-    size_t before = m->index.room;
+    uint64_t before = m->index.room;
     for (; _i < 2 && m->index.room == before; rows++)
         append(m, word_id(0, rows + 1));
     expect_found(m, rows);

@@ -114,7 +114,7 @@ static char *random_document(struct history *h, enum nb_document_kind *kind)
     size_t room = 64 * 1024;
     char *bytes = malloc(room);
     bool is_large = one_in(h, 40);
-    size_t count = is_large ? 200 + below(h, 600) : below(h, 12);
+    size_t count = (size_t)(is_large ? 200 + below(h, 600) : below(h, 12));
     ck_assert_ptr_nonnull(bytes);
     bytes[0] = '\0';
     *kind = one_in(h, 3) ? NB_DOCUMENT_MAIL : NB_DOCUMENT_TEXT;
@@ -264,7 +264,7 @@ static void expect_born(struct history *h, struct expected_model *m, const char 
 static void change_documents(struct history *h)
 {
     struct sent sent[BATCHES_MOST];
-    size_t batches = 1 + below(h, BATCHES_MOST);
+    uint64_t batches = 1 + below(h, BATCHES_MOST);
     atomic_int left;
     for (size_t b = 0; b < batches; b++) {
         struct sent *s = &sent[b];
@@ -273,7 +273,7 @@ static void change_documents(struct history *h)
         ck_assert_int_eq(nb_batch_new(h->engine, string_at(model_names[s->model]), one_in(h, 2),
                                       &s->batch, NULL),
                          0);
-        for (size_t changes = 1 + below(h, CHANGES_MOST); s->count < changes;)
+        for (uint64_t changes = 1 + below(h, CHANGES_MOST); s->count < changes;)
             random_change(h, s);
     }
     atomic_init(&left, (int)batches);

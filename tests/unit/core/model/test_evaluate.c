@@ -859,7 +859,7 @@ START_TEST(stretches_are_of_one_length)
     for (size_t i = 0; i < count; i++) {
         uint64_t errors = 0;
         ck_assert_uint_eq(from + stretches[i].documents, (i + 1) * size / count);
-        for (size_t end = from + stretches[i].documents; from < end; from++) {
+        for (uint64_t end = from + stretches[i].documents; from < end; from++) {
             const struct document *d = &t.documents[from];
             errors += (d->p[1] > d->p[0]) != (d->truth == 1);
         }

@@ -225,7 +225,7 @@ START_TEST(what_one_store_has_alone_is_handed_over)
     ck_assert_uint_gt(train_one(&a.nodes[0], "two"), 0);
     ck_assert_uint_gt(train_one(&a.nodes[0], "three"), 0);
     stop(&a.nodes[0]);
-    a.stream.count = position;
+    a.stream.count = (size_t)position;
     start(&a.nodes[1]);
     ck_assert_uint_gt(train_one(&a.nodes[1], "instead"), 0);
     stop(&a.nodes[1]);
@@ -335,7 +335,8 @@ START_TEST(nodes_do_not_compare_all_the_time)
     for (size_t i = 0; i < NODES; i++)
         wait_until_applied(&a.nodes[i], position);
     uint64_t first = digested_of(&a.nodes[0]).position;
-    ck_assert_msg(first > 0 && first + 20 <= position + 1, "%lu of %lu", first, position);
+    ck_assert_msg(first > 0 && first + 20 <= position + 1, "%llu of %llu",
+                  (unsigned long long)first, (unsigned long long)position);
     ck_assert_uint_eq(digested_of(&a.nodes[1]).position, first);
     ck_assert_uint_eq(digested_of(&a.nodes[2]).position, 0);
     end(&a);

@@ -101,7 +101,7 @@ static void happen(struct nb_slots *s, struct nb_random *random)
     else if (what == 1)
         exchange(s, random);
     else if (nb_slots_count(s) > 0)
-        change(s, random, nb_random_below(random, 300));
+        change(s, random, (size_t)nb_random_below(random, 300));
 }
 
 START_TEST(changes_are_taken_back)

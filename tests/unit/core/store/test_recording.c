@@ -30,9 +30,9 @@ static char copy[NB_TEST_FOLDER_SIZE];
 static struct nb_store *store;
 static struct nb_random numbers;
 
-static uint64_t draw(uint64_t n)
+static size_t draw(size_t n)
 {
-    return nb_random_below(&numbers, n);
+    return (size_t)nb_random_below(&numbers, n);
 }
 
 /* ---- what a power loss leaves: files as they were at their last sync ------------------------- */

@@ -33,9 +33,10 @@ static void read_back(const struct nb_spool *spool, struct nb_buffer *out)
         return;
     }
     ck_assert_uint_eq(spool->tail.length, 0);
-    ck_assert_int_eq(nb_buffer_reserve(out, spool->written), 0);
-    ck_assert_int_eq(pread(spool->file, out->bytes, spool->written, 0), (ssize_t)spool->written);
-    out->length = spool->written;
+    ck_assert_int_eq(nb_buffer_reserve(out, (size_t)spool->written), 0);
+    ck_assert_int_eq(pread(spool->file, out->bytes, (size_t)spool->written, 0),
+                     (ssize_t)spool->written);
+    out->length = (size_t)spool->written;
 }
 
 START_TEST(stays_in_memory_up_to_the_limit)

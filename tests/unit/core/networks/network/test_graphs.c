@@ -94,8 +94,8 @@ START_TEST(separation)
     struct nb_random random = nb_random_of(3, 4);
     int separated = 0;
     for (int trial = 0; trial < 3000; trial++) {
-        struct nb_graph *g =
-            random_dag(&random, 2 + nb_random_below(&random, MOST - 1), test_fraction(&random));
+        struct nb_graph *g = random_dag(&random, 2 + (size_t)nb_random_below(&random, MOST - 1),
+                                        test_fraction(&random));
         nb_node_set from[MOST] = {0}, to[MOST] = {0}, given[MOST] = {0};
         for (size_t i = 0; i < g->count; i++) {
             uint64_t kind = nb_random_below(&random, 4);
@@ -173,7 +173,7 @@ END_TEST
 /* ---- patterns by all orientations ------------------------------------------------------------ */
 
 /* Returns the independences of a graph: a bit for every pair and every given set. */
-static uint64_t meaning(const struct nb_graph *g, unsigned char *independences)
+static size_t meaning(const struct nb_graph *g, unsigned char *independences)
 {
     size_t n = g->count, at = 0;
     for (size_t a = 0; a < n; a++)
@@ -258,7 +258,7 @@ START_TEST(patterns)
     int lines = 0, arrows = 0;
     for (int trial = 0; trial < 150; trial++) {
         struct nb_graph *g =
-            random_dag(&random, 2 + nb_random_below(&random, 4), test_fraction(&random));
+            random_dag(&random, 2 + (size_t)nb_random_below(&random, 4), test_fraction(&random));
         struct nb_graph *want = pattern_slowly(g), *got = nb_pattern_of(g);
         struct nb_learned learned;
         ck_assert_same(got, want, "pattern", trial);
@@ -286,7 +286,7 @@ START_TEST(equivalence)
     struct nb_random random = nb_random_of(7, 8);
     int same = 0;
     for (int trial = 0; trial < 600; trial++) {
-        size_t count = 2 + nb_random_below(&random, 3);
+        size_t count = 2 + (size_t)nb_random_below(&random, 3);
         struct nb_graph *a = random_dag(&random, count, .7), *b = random_dag(&random, count, .7);
         struct nb_pattern_answer answer = nb_pattern_compare(a, b);
         ck_assert_msg((answer.difference == NB_PATTERN_SAME) == mean_the_same(a, b), "trial %d",

@@ -80,7 +80,7 @@ START_TEST(random_networks)
     for (int trial = 0; trial < 300; trial++) {
         double density = test_fraction(&random);
         struct nb_network *n =
-            test_random_network(&random, 1 + nb_random_below(&random, 8), density);
+            test_random_network(&random, 1 + (size_t)nb_random_below(&random, 8), density);
         struct nb_network_evidence evidence = random_evidence(n, &random);
         double sums[3];
         impossible += enumerate(n, &evidence, 0, sums) <= 0;

@@ -175,7 +175,7 @@ START_TEST(order)
     for (int trial = 0; trial < 6; trial++) {
         size_t places[8];
         for (size_t i = 0; i < 8; i++) {
-            size_t j = nb_random_below(&random, i + 1);
+            size_t j = (size_t)nb_random_below(&random, i + 1);
             places[i] = places[j];
             places[j] = i;
         }
