@@ -31,6 +31,7 @@ def small_mount(folder, size="16m"):
 
 class SmallDisk:
     """A disk of 16 MiB that goes away with its daemon."""
+    words = "No space left"
 
     def __init__(self, api):
         self.mount, self.daemon = api.new_folder(), None
@@ -56,6 +57,7 @@ class SmallDisk:
 
 class SmallFiles:
     """Where nothing can be mounted: files may not grow any further (write fails with EFBIG)."""
+    words = "the file is at its limit"
 
     def __init__(self, api):
         self.daemon = api.another(preexec=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
@@ -91,7 +93,15 @@ def train_until_refused(daemon, rng, learned):
 
 
 def test_a_full_disk(api):
-    disk = small_disk(api)
+    fill(api, small_disk(api))
+
+
+def test_files_at_their_limit(api):
+    fill(api, SmallFiles(api))
+
+
+def fill(api, disk):
+    """Refusals say which limit was met, and take nothing; what came before is there, and what comes after."""
     daemon = disk.daemon.start()
     client, learned = daemon.client, []
     for i in range(30):
@@ -109,7 +119,7 @@ def test_a_full_disk(api):
         reply = client.post(f"{PATH}/{verb}", body)
         holds(reply.status in (200, 503), reply.status)  # little fits sometimes: then it is done wholly
         if reply.status == 503:
-            refused(reply, 503, "No space left")
+            refused(reply, 503, disk.words)
             equal(client.get(PATH).json, before)
         before = client.get(PATH).json
     client.post(PATH + "/classify", {"text": "word1 common"}).ok()
