@@ -228,7 +228,7 @@ static int try_size(const struct nb_store_file *file, uint64_t map_size, unsigne
 static uint64_t most_map(void)
 {
     struct rlimit limit;
-    uint64_t most = MOST_MAP < SIZE_MAX / 4 ? MOST_MAP : SIZE_MAX / 4;
+    uint64_t most = MOST_MAP < SIZE_MAX / 4 ? MOST_MAP : (uint64_t)SIZE_MAX / 4 + 1;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         limit.rlim_cur / ADDRESS_SHARE < most)
         most = limit.rlim_cur / ADDRESS_SHARE;

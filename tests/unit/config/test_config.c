@@ -4,6 +4,7 @@
  * manual page instead of comparing them (`make config/bayesd.conf`).
  */
 #include <check.h>
+#include <stdalign.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,9 +141,18 @@ END_TEST
 
 static size_t member_size(const struct nb_option *option)
 {
-    return option->type == NB_OPTION_BOOL   ? sizeof(bool)
-           : option->type == NB_OPTION_ENUM ? sizeof(int)
-                                            : 8;
+    switch ((int)option->type) {
+    case NB_OPTION_BOOL:
+        return sizeof(bool);
+    case NB_OPTION_ENUM:
+        return sizeof(int);
+    case NB_OPTION_ADDRESS:
+    case NB_OPTION_STRING:
+    case NB_OPTION_SECRET:
+        return sizeof(char *);
+    default:
+        return 8;
+    }
 }
 
 /* A member that was added to the struct and forgotten in the table leaves a hole: only the padding
@@ -153,13 +163,16 @@ START_TEST(every_member_has_one_option)
     const struct nb_option *options = nb_option_table(&count);
     for (size_t i = 0; i < count; i++) {
         size_t size = member_size(&options[i]), at = options[i].offset;
-        ck_assert_msg(at == (next + size - 1) / size * size, "%s is not where the struct has it",
+        size_t step = size < alignof(struct nb_config) ? size : alignof(struct nb_config);
+        ck_assert_msg(at == (next + step - 1) / step * step, "%s is not where the struct has it",
                       options[i].key);
         next = at + size;
     }
     size_t former = offsetof(struct nb_config, former);
     ck_assert(next <= former && former < next + 8);
-    ck_assert_uint_eq((former + NB_CONFIG_FORMER + 7) / 8 * 8, sizeof(struct nb_config));
+    size_t step = alignof(struct nb_config);
+    ck_assert_uint_eq((former + NB_CONFIG_FORMER + step - 1) / step * step,
+                      sizeof(struct nb_config));
 }
 END_TEST
 
