@@ -5,6 +5,7 @@
  * the store and LMDB call are replaced by ones that fail on request.
  */
 #include <check.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,13 +73,29 @@ int fdatasync(int file)
 }
 
 #ifndef __SANITIZE_THREAD__
-/* The thread sanitizer needs its own mmap. */
+typedef void *mmap_function(void *address, size_t length, int protection, int flags, int file,
+                            off_t at);
+
+/* The C library's: the system call takes its arguments in other ways on i386 and s390x. The thread
+ * sanitizer needs its own mmap. */
 void *mmap(void *address, size_t length, int protection, int flags, int file, off_t at)
 {
     if ((flags & MAP_SHARED) != 0 && file >= 0 && is_due(MMAP))
         return MAP_FAILED;
-    return (void *)syscall(SYS_mmap, address, length, protection, flags, file, at);
+    mmap_function *next;
+    *(void **)(void *)&next = dlsym(RTLD_NEXT, "mmap64"); /* with an offset of 64 bits everywhere */
+    return next(address, length, protection, flags, file, at);
 }
+
+#if SIZE_MAX == UINT32_MAX
+/* There the name mmap means mmap64 in this source; LMDB calls the one with an offset of 32 bits. */
+void *mmap_of_lmdb(void *address, size_t length, int protection, int flags, int file,
+                   long at) __asm__("mmap");
+void *mmap_of_lmdb(void *address, size_t length, int protection, int flags, int file, long at)
+{
+    return mmap(address, length, protection, flags, file, at);
+}
+#endif
 #endif
 
 static void arm(enum call call, int after, int span, int error)
