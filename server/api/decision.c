@@ -324,7 +324,7 @@ static void tell_setting(const struct nb_label_threshold *set, char *text, size_
         snprintf(text, room, "the model's setting thresholds, from the costs: %.6g / (%.6g + %.6g)",
                  set->cost_fp, set->cost_fp, set->cost_fn);
     else
-        snprintf(text, room, "the model's setting thresholds");
+        snprintf(text, room, "as the model's setting thresholds says");
 }
 
 /* The rule of the model's setting for the label that wins, if the request gives no threshold. */
