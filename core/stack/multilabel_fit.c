@@ -576,6 +576,15 @@ static void fitting_deinit(struct fitting *f)
     nb_multilabel_scores_deinit(&f->scores);
 }
 
+/* A document whose set came after the labels were listed is not of the fit. */
+static bool are_known(const struct fitting *f)
+{
+    for (size_t d = 0; d < f->corpus->count; d++)
+        if (f->corpus->sets[d] >= f->sets)
+            return false;
+    return true;
+}
+
 static int begin(struct fitting *f)
 {
     struct nb_multilabel_labels labels;
@@ -587,6 +596,8 @@ static int begin(struct fitting *f)
         rc = take_labels(f, &labels);
     f->fit->rows = nb_model_rows(f->model);
     nb_model_unlock(f->model);
+    if (rc == 0 && !are_known(f))
+        rc = NB_CONFLICT;
     if (rc != 0)
         return rc;
     if (f->corpus->count * f->labels > NB_MULTILABEL_SCORES_MOST)
@@ -598,15 +609,6 @@ static int begin(struct fitting *f)
         return NB_NO_MEMORY;
     count_documents(f);
     return take_rows(f);
-}
-
-/* A document whose set came after the labels were listed is not of the fit. */
-static bool are_known(const struct fitting *f)
-{
-    for (size_t d = 0; d < f->corpus->count; d++)
-        if (f->corpus->sets[d] >= f->sets)
-            return false;
-    return true;
 }
 
 static void note_bytes(const struct fitting *f)
@@ -627,8 +629,6 @@ int nb_multilabel_fit_new(struct nb_multilabel *multilabel, const struct nb_mode
         return NB_NO_MEMORY;
     atomic_init(&f.fit->references, 1);
     int rc = begin(&f);
-    if (rc == 0 && !are_known(&f))
-        rc = NB_CONFLICT;
     if (rc == 0)
         rc = corpus->is_by_the_book ? score_by_the_book(&f) : fit_linear(&f);
     if (rc == 0 && !corpus->is_by_the_book)
