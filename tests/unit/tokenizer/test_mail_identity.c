@@ -176,7 +176,8 @@ int main(void)
 {
     Suite *suite = suite_create("mail_identity");
     TCase *t = tcase_create("identity");
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_unchecked_fixture(t, setup,
+                                teardown); /* once: the MIME library cannot be set up again */
     tcase_add_loop_test(t, what_travels_stays, 0, sizeof SAME / sizeof *SAME);
     tcase_add_loop_test(t, another_mail_is_another, 0, sizeof OTHER / sizeof *OTHER);
     tcase_add_test(t, parts_count_by_their_text);

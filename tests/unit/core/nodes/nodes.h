@@ -99,10 +99,16 @@ static inline struct message message_at(struct stream *s, uint64_t position)
     return m;
 }
 
+/* Takes away the messages behind the first `count`. Call while nobody reads. */
+static inline void stream_cut(struct stream *s, size_t count)
+{
+    while (s->count > count)
+        nb_buffer_deinit(&s->messages[--s->count].bytes);
+}
+
 static inline void stream_free(struct stream *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        nb_buffer_deinit(&s->messages[i].bytes);
+    stream_cut(s, 0);
     free(s->messages);
 }
 

@@ -225,7 +225,7 @@ START_TEST(what_one_store_has_alone_is_handed_over)
     ck_assert_uint_gt(train_one(&a.nodes[0], "two"), 0);
     ck_assert_uint_gt(train_one(&a.nodes[0], "three"), 0);
     stop(&a.nodes[0]);
-    a.stream.count = (size_t)position;
+    stream_cut(&a.stream, (size_t)position);
     start(&a.nodes[1]);
     ck_assert_uint_gt(train_one(&a.nodes[1], "instead"), 0);
     stop(&a.nodes[1]);
