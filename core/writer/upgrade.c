@@ -24,7 +24,8 @@ struct nb_upgrading {
     struct nb_live *stored; /* referenced; the model of the registry */
     struct nb_state_record state;
     struct nb_replay replay;
-    uint64_t next; /* number of the entry from which the replay goes on */
+    uint64_t next;    /* number of the entry from which the replay goes on */
+    uint64_t applied; /* entries */
     enum phase phase;
     uint32_t range;
 };
@@ -108,6 +109,7 @@ static int replay(struct nb_engine *engine, struct nb_upgrading *u, struct nb_er
         rc = nb_replay_from(&u->replay, u->next, error);
     nb_store_snapshot_end(&view);
     u->replay.view = NULL;
+    u->applied += u->replay.applied;
     atomic_fetch_add(&engine->upgrades.done, u->replay.applied);
     u->next = u->replay.last + 1;
     if (rc == 0)
@@ -189,6 +191,16 @@ static int step(struct nb_engine *engine, struct nb_upgrading *u, struct nb_erro
     return NB_INVALID;
 }
 
+/* After a failure, such as a full disk: an entry may be half applied in memory, and records that
+ * were to be deleted may be there still. Returns `rc`, the code of the failure. */
+static int begin_again(struct nb_engine *engine, int rc)
+{
+    if (engine->upgrading != NULL)
+        atomic_fetch_sub(&engine->upgrades.done, engine->upgrading->applied);
+    nb_upgrade_end(engine);
+    return rc;
+}
+
 static int run_step(struct nb_engine *engine, struct nb_error *error)
 {
     int rc = engine->upgrading == NULL ? begin(engine) : 0;
@@ -209,7 +221,7 @@ static int run_step(struct nb_engine *engine, struct nb_error *error)
     else if (rc == NB_CORRUPT || rc == NB_VERSION || rc == NB_TOO_LARGE)
         finish(engine, error);
     else if (rc != 0)
-        return rc;
+        return begin_again(engine, rc);
     return 0;
 }
 

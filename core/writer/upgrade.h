@@ -19,7 +19,7 @@
 #include "core/model/state.h"
 
 /* Does a step of some milliseconds. Returns whether there is another one to do; false also after a
- * failed transaction, which is tried again by a later call. */
+ * failure, such as a full disk: a later call begins the model again. */
 bool nb_upgrade_some(struct nb_engine *engine);
 
 /* Upgrades all models. Returns 0 or the code of a failed transaction. */
