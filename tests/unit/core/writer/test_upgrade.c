@@ -3,15 +3,18 @@
  * Models that an older version has stored are computed anew from their entries.
  */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/archive/repair/repair.h"
 #include "core/engine/engine.h"
 #include "core/engine/opening.h"
 #include "core/ledger/record.h"
+#include "core/model/model_transaction.h"
 #include "core/model/registry.h"
 #include "core/model/state.h"
 #include "core/writer/upgrade.h"
@@ -224,6 +227,49 @@ START_TEST(an_upgrade_that_is_cut_off_begins_again)
 }
 END_TEST
 
+/* No file can grow while the step `failing` is done. Returns whether there are more steps. */
+static bool fail_step(int failing)
+{
+    struct rlimit before, small;
+    bool goes_on = true;
+    for (int i = 0; goes_on && i < failing; i++)
+        goes_on = nb_upgrade_some(engine);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    (void)nb_upgrade_some(engine);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    return goes_on;
+}
+
+/* Whichever step fails, the model is begun again, and the result is the same. */
+START_TEST(an_upgrade_without_space_begins_again)
+{
+    bool goes_on = true;
+    int failed = 0;
+    train_all("a");
+    (void)signal(SIGXFSZ, SIG_IGN);
+    for (int failing = 0; goes_on; failing++) {
+        make_older();
+        ck_assert_int_eq(nb_engine_open_existing(&settings, &engine, NULL), 0);
+        goes_on = fail_step(failing);
+        failed += nb_transaction_health(engine, NULL) != 0;
+        for (int i = 0; i < WAITS && nb_transaction_health(engine, NULL) != 0; i++) {
+            (void)usleep(10000);
+            nb_transaction_probe(engine);
+        }
+        while (nb_upgrade_some(engine))
+            ;
+        ck_assert_uint_eq(atomic_load(&engine->upgrades.left), 0);
+        ck_assert_uint_eq(atomic_load(&engine->upgrades.done), engine->upgrades.entries);
+        expect("a", false);
+        verify();
+        open_engine();
+    }
+    ck_assert_int_ge(failed, 2); /* deleting, and writing */
+}
+END_TEST
+
 START_TEST(a_model_that_is_deleted_meanwhile_is_left_out)
 {
     train_all("a");
@@ -286,6 +332,7 @@ static Suite *suite(void)
     tcase_add_test(tests, the_writer_upgrades_a_store);
     tcase_add_test(tests, others_are_used_meanwhile);
     tcase_add_test(tests, an_upgrade_that_is_cut_off_begins_again);
+    tcase_add_test(tests, an_upgrade_without_space_begins_again);
     tcase_add_test(tests, a_model_that_is_deleted_meanwhile_is_left_out);
     tcase_add_test(tests, features_without_texts_are_refused);
     tcase_add_test(tests, a_node_is_upgraded_before_it_opens);
