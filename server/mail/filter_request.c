@@ -123,7 +123,7 @@ static int learn_mail(struct lesson *lesson, struct nb_string mail, struct nb_er
 }
 
 /* Learns the mails in a forward, but not the forward itself, and without its envelope, which is not
- * theirs. A mail that has nothing to learn does not keep the others from being learned. */
+ * theirs. */
 static int learn_attached(struct lesson *lesson, struct nb_string forward, struct nb_error *error)
 {
     struct learning *learning = lesson->learning;
@@ -135,12 +135,8 @@ static int learn_attached(struct lesson *lesson, struct nb_string forward, struc
     else if (rc == 0)
         nb_filter_message_id(learning->request->config, nb_mail_attached_get(&attached, 0),
                              learning->message_id);
-    for (size_t i = 0; rc == 0 && i < attached.count; i++) {
+    for (size_t i = 0; rc == 0 && i < attached.count; i++)
         rc = learn_mail(lesson, nb_mail_attached_get(&attached, i), error);
-        bool is_last = i + 1 == attached.count;
-        if (rc == NB_UNUSABLE && !(is_last && nb_batch_size(learning->batch) == 0))
-            rc = 0;
-    }
     nb_mail_attached_deinit(&attached);
     return rc;
 }

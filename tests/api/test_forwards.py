@@ -121,6 +121,13 @@ def test_rspamd(api):
     equal(ask(daemon, "/learnham", FORWARDS[1][0], yes).ok().json, {"success": True})
     equal(documents(daemon.client, "attached-rspamd"), {"spam": 6, "ham": 2})
     equal(ask(daemon, "/learnham", INLINE, [("Attached", "no")]).ok().json, {"success": True})
+    # A model that takes none of them says so; it is not as if they were learned.
+    daemon = api.another(config={"filter": {"model": "attached-several"}}).start()
+    daemon.client.put("/v1/models/attached-several", {"label_set": "several"}).ok(201)
+    for mail, _ in FORWARDS:
+        reply = ask(daemon, "/learnspam", mail, yes)
+        holds(reply.status == 422 and "several labels" in reply.json["error"], (reply.status, reply.body))
+    equal(documents(daemon.client, "attached-several"), {})
 
 
 def large(size):
