@@ -22,6 +22,7 @@
 #include "core/model/state.h"
 #include "core/stack/stack_private.h"
 #include "core/writer/submit.h"
+#include "core/writer/upkeep.h"
 #include "tests/unit/crash.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_with_tokenizer.h"
@@ -656,6 +657,73 @@ START_TEST(old_weights_serve_until_the_new_ones_are_there)
 }
 END_TEST
 
+/* Runs a refit of `m` to its end, in slices of so much work. Returns the loss then. */
+static double refit_in_slices(uint64_t units)
+{
+    settings.refit_units = units;
+    open_engine();
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    while (live_of("m")->fit != NULL)
+        stand_behind(refit_batch(NB_REFIT_SLICE));
+    double loss = loss_of("m", 2);
+    go_on();
+    nb_engine_close(&engine);
+    return loss;
+}
+
+/* With two labels the twin's documents are read together; what it learns from each changes what it
+ * says of the next. */
+START_TEST(documents_that_are_read_together_teach_like_one_after_the_other)
+{
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 2, 90, MIXED, 20);
+    settle();
+    nb_engine_close(&engine);
+    test_crash_copy(directory, copy);
+    double together = refit_in_slices(NB_REFIT_UNITS);
+    settings.directory = copy;
+    double one_by_one = refit_in_slices(1);
+    ck_assert_double_eq(together, one_by_one);
+    open_engine();
+}
+END_TEST
+
+static unsigned proposed;
+
+static void count_proposed(void *user, const struct nb_batch *batch,
+                           const struct nb_relayed_change *relayed_change)
+{
+    (void)user;
+    (void)relayed_change;
+    proposed += (unsigned)nb_batch_size(batch);
+}
+
+/* The writer would ask for the same slice again and again until the stream brings it. */
+START_TEST(a_node_asks_for_a_slice_and_has_nothing_more_to_do)
+{
+    static const struct nb_relay relay = {.propose = count_proposed};
+    settings.refit_units = 20000;
+    nb_engine_close(&engine);
+    open_engine();
+    put("idle", NB_DECISION_BAYES, 0.02);
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 2, 90, MIXED, 20);
+    settle();
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    engine->relays[0] = &relay;
+    engine->settings.shared = true;
+    ck_assert(!nb_refits_some(engine, true));
+    ck_assert_uint_eq(proposed, 1);
+    engine->settings.shared = false;
+    engine->relays[0] = NULL;
+    ck_assert(nb_refits_some(engine, true)); /* alone it makes it */
+    ck_assert_uint_eq(proposed, 1);
+    go_on();
+    settle();
+}
+END_TEST
+
 /* The new weights, too: they would have missed them. */
 START_TEST(what_comes_while_the_twin_learns_teaches_the_new_weights)
 {
@@ -860,6 +928,8 @@ int main(void)
     tcase_add_test(refits, a_slice_ends_where_it_does_in_a_replay);
     tcase_add_test(refits, a_refit_on_request);
     tcase_add_test(refits, old_weights_serve_until_the_new_ones_are_there);
+    tcase_add_test(refits, documents_that_are_read_together_teach_like_one_after_the_other);
+    tcase_add_test(refits, a_node_asks_for_a_slice_and_has_nothing_more_to_do);
     tcase_add_test(refits, what_comes_while_the_twin_learns_teaches_the_new_weights);
     tcase_add_test(refits, a_short_gap_begins_no_refit_of_skew);
     tcase_add_test(refits, a_refit_counts_as_memory);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "server/http/address.h"
 #include "server/http/admission.h"
 #include "tests/unit/run.h"
 
@@ -90,6 +93,22 @@ START_TEST(a_name_that_is_too_long_is_nobodys)
 }
 END_TEST
 
+/* Of a long one the first 100 bytes. */
+START_TEST(an_error_shows_the_origin)
+{
+    char shown[103], origin[121], want[160];
+    struct nb_error error;
+    for (size_t length = 99; length <= 101; length++) {
+        (void)snprintf(origin, sizeof origin, "https://%0*d", (int)length - 8, 0);
+        origin[length - 1] = '/';
+        (void)snprintf(shown, sizeof shown, "'%.100s'", origin);
+        (void)snprintf(want, sizeof want, "[http] origins: %s has a path", shown);
+        ck_assert_int_eq(nb_origins_check(origin, &error), NB_INVALID);
+        ck_assert_msg(strncmp(error.text, want, strlen(want)) == 0, "%s", error.text);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("site");
@@ -100,6 +119,7 @@ int main(void)
     tcase_add_test(tests, names_of_this_machine);
     tcase_add_test(tests, names_that_are_listed);
     tcase_add_test(tests, a_name_that_is_too_long_is_nobodys);
+    tcase_add_test(tests, an_error_shows_the_origin);
     suite_add_tcase(suite, tests);
     return test_run(suite);
 }
