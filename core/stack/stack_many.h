@@ -121,8 +121,10 @@ static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
 /* Dense rows: features that most labels have, and all features in a model of few labels. The gains
  * of all labels are computed in one array. */
 
-/* Vectors of two numbers. */
-typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+/* Vectors of two numbers, and the same in memory. (gcc 14 for arm64 crashes over an argument of a
+ * vector type with less than a vector's alignment.) */
+typedef double pair __attribute__((vector_size(16)));
+typedef pair pair_stored __attribute__((aligned(8), may_alias));
 typedef int64_t pair_of_bits __attribute__((vector_size(16)));
 enum { PAIR = 2 };
 
@@ -192,8 +194,8 @@ static void add_squares(double *restrict sums, const double *restrict gains,
 {
     uint32_t v = 0;
     for (; v + PAIR <= columns; v += PAIR)
-        *(pair *)(sums + v) +=
-            squares_of_pair(*(const pair *)(gains + v) - *(const pair *)(offsets + v));
+        *(pair_stored *)(sums + v) += squares_of_pair(*(const pair_stored *)(gains + v) -
+                                                      *(const pair_stored *)(offsets + v));
     for (; v < columns; v++) {
         double r = gains[v] - offsets[v];
         sums[v] += r * fabs(r);
@@ -217,9 +219,9 @@ static void add_squares_and_twin(const struct nb_stack_target *t, const double *
     const double absent = t->gains->absent, u = t->u;
     uint32_t v = 0;
     for (; v + PAIR <= columns; v += PAIR) {
-        pair gain = *(const pair *)(gains + v);
-        *(pair *)(sums + v) += squares_of_pair(gain - *(const pair *)(offsets + v));
-        *(pair *)(twin + v) += u * (gain - absent);
+        pair gain = *(const pair_stored *)(gains + v);
+        *(pair_stored *)(sums + v) += squares_of_pair(gain - *(const pair_stored *)(offsets + v));
+        *(pair_stored *)(twin + v) += u * (gain - absent);
     }
     for (; v < columns; v++) {
         double r = gains[v] - offsets[v];
