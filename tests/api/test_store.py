@@ -323,6 +323,20 @@ def test_address_space_that_is_refused(api):
     daemon.stop()
 
 
+def test_little_address_space(api):
+    """The map takes a quarter of a limited address space, and the rest is enough."""
+    if sanitized():
+        return  # a sanitizer takes more address space than any limit that could be set here
+    limit = 1 << 30
+    daemon = api.another(preexec=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))).start()
+    equal(map_of(daemon), limit / 4)
+    for label, text in (("a", "one two"), ("b", "three four")):
+        daemon.client.post(PATH + "/train", {"text": text, "label": label}).ok()
+    equal(daemon.client.post(PATH + "/classify", {"text": "three"}).ok().json["label"], "b")
+    daemon.client.get("/readyz").ok()
+    daemon.stop()
+
+
 def test_verify(api):
     data = filled(api)
     status, out, err = api.tool("--verify", "--data", data)

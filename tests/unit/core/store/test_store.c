@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -299,44 +297,6 @@ START_TEST(growing_is_not_starved_by_snapshots)
         pthread_join(readers[i], NULL);
 }
 END_TEST
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* Runs in a child process, because its limit of the address space cannot be lifted again. */
-static int grow_in_little_space(void)
-{
-    struct rlimit limit = {.rlim_cur = (rlim_t)1 << 30, .rlim_max = RLIM_INFINITY};
-    struct nb_view view;
-    struct nb_error error = {0};
-    char value[16];
-    if (setrlimit(RLIMIT_AS, &limit) != 0 || nb_store_open(directory, 0, &store, NULL) != 0)
-        return 1;
-    put("a", "1");
-    if (nb_store_begin(store, (uint64_t)1 << 34, &view, &error) != NB_IO ||
-        strstr(error.text, "address space") == NULL || nb_store_failed(store, NULL))
-        return 2;
-    put("b", "2"); /* it works as before */
-    if (get("a", value, sizeof value) != 0 || get("b", value, sizeof value) != 0)
-        return 3;
-    /* Twice as much does not fit, what is asked for does. */
-    if (nb_store_begin(store, (uint64_t)70 << 20, &view, &error) != 0)
-        return 4;
-    nb_store_abort(&view);
-    nb_store_close(&store);
-    return 0;
-}
-
-START_TEST(little_address_space_is_enough)
-{
-    int status;
-    nb_store_close(&store);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(grow_in_little_space());
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-}
-END_TEST
-#endif
 
 /* ---- keys that only ascend ------------------------------------------------------------------- */
 
@@ -921,9 +881,6 @@ static Suite *suite(void)
     tcase_add_test(t, a_large_map_is_reserved);
     tcase_add_test(t, growing_asks_long_snapshots_to_end);
     tcase_add_test(t, growing_is_not_starved_by_snapshots);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    tcase_add_test(t, little_address_space_is_enough);
-#endif
     tcase_add_test(t, appending_fills_pages);
     tcase_add_test(t, inline_values_take_no_page_of_their_own);
     tcase_add_test(t, pages_that_were_read_are_given_back);

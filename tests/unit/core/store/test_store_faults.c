@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -73,6 +74,21 @@ int fdatasync(int file)
 }
 
 #ifndef __SANITIZE_THREAD__
+/* An address space for maps alone; limit 0: it has no end. An emulator takes the limit of a process
+ * and does not apply it. */
+static struct {
+    size_t limit;
+    size_t mapped;
+} space;
+
+int getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+{
+    if (space.limit == 0 || resource != RLIMIT_AS)
+        return prlimit(0, resource, NULL, limit);
+    *limit = (struct rlimit){.rlim_cur = space.limit, .rlim_max = RLIM_INFINITY};
+    return 0;
+}
+
 typedef void *mmap_function(void *address, size_t length, int protection, int flags, int file,
                             off_t at);
 
@@ -82,9 +98,16 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
 {
     if ((flags & MAP_SHARED) != 0 && file >= 0 && is_due(MMAP))
         return MAP_FAILED;
+    if (space.limit != 0 && length > space.limit - space.mapped) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
     mmap_function *next;
     *(void **)(void *)&next = dlsym(RTLD_NEXT, "mmap64"); /* with an offset of 64 bits everywhere */
-    return next(address, length, protection, flags, file, at);
+    void *got = next(address, length, protection, flags, file, at);
+    if (space.limit != 0 && got != MAP_FAILED)
+        space.mapped += length;
+    return got;
 }
 
 #if SIZE_MAX == UINT32_MAX
@@ -96,6 +119,13 @@ void *mmap_of_lmdb(void *address, size_t length, int protection, int flags, int 
     return mmap(address, length, protection, flags, file, at);
 }
 #endif
+
+int munmap(void *address, size_t length)
+{
+    if (space.limit != 0)
+        space.mapped -= length;
+    return (int)syscall(SYS_munmap, address, length);
+}
 #endif
 
 static void arm(enum call call, int after, int span, int error)
@@ -379,6 +409,37 @@ START_TEST(a_map_that_cannot_be_made)
     ck_assert_int_eq(set_all(2, NULL), 0);
 }
 END_TEST
+
+START_TEST(little_address_space_is_enough)
+{
+    struct nb_view view;
+    struct nb_error error = {0};
+    uint64_t used;
+    uint64_t map;
+    nb_store_close(&store);
+    space.limit = (size_t)1 << 30;
+    ck_assert_int_eq(nb_store_open(directory, 0, &store, NULL), 0);
+    limit_journal();
+    nb_store_sizes(store, &used, &map);
+    ck_assert_uint_eq(map, (uint64_t)1 << 28); /* a quarter */
+    ck_assert_int_eq(set_all(1, NULL), 0);
+    ck_assert_int_eq(nb_store_begin(store, (uint64_t)1 << 34, &view, &error), NB_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "address space"));
+    ck_assert(!nb_store_failed(store, NULL));
+    assert_all(1); /* it works as before */
+    ck_assert_int_eq(set_all(2, NULL), 0);
+    assert_all(2);
+    /* The double of the double does not fit, what is asked for does. */
+    ck_assert_int_eq(nb_store_begin(store, (uint64_t)140 << 20, &view, &error), 0);
+    nb_store_abort(&view);
+    nb_store_sizes(store, &used, &map);
+    ck_assert_uint_gt(map, (uint64_t)560 << 20);
+    ck_assert_uint_lt(map, (uint64_t)1 << 30);
+    nb_store_close(&store);
+    ck_assert_uint_eq(space.mapped, 0);
+    space.limit = 0;
+}
+END_TEST
 #endif
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -423,6 +484,7 @@ static Suite *suite(void)
     tcase_add_test(t, reopening_asks_snapshots_to_end);
 #ifndef __SANITIZE_THREAD__
     tcase_add_test(t, a_map_that_cannot_be_made);
+    tcase_add_test(t, little_address_space_is_enough);
 #endif
     tcase_add_loop_test(t, a_new_store_that_fails, 0, (int)(sizeof commits / sizeof *commits));
     suite_add_tcase(s, t);
