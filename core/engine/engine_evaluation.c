@@ -217,16 +217,22 @@ static int by_age(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t labels,
-                       nb_left_out_score_visit *visit, void *user, struct nb_error *error)
+static const struct nb_string NO_KEY = {"", 0};
+
+static int stacked_scores(struct nb_engine *engine, struct nb_live *live, nb_store_visit *visit,
+                          void *user, struct nb_error *error)
 {
     struct sample s = {.size = 0};
+    nb_model_read_lock(live->counts);
+    size_t labels = nb_model_labels_with_documents(live->counts);
+    nb_model_unlock(live->counts);
     int rc = nb_left_out_walk(engine, live, labels, &SAMPLE, keep_score, &s, error);
     if (rc == 0 && s.size > 0)
         qsort(s.list, s.size, sizeof *s.list, by_age);
-    for (size_t i = 0; rc == 0 && i < s.size; i++)
-        rc = visit(user, (struct nb_string){s.scores.bytes + s.list[i].first, s.list[i].length},
-                   error);
+    for (size_t i = 0; rc == 0 && i < s.size; i++) {
+        struct nb_string stored = {s.scores.bytes + s.list[i].first, s.list[i].length};
+        rc = visit(user, NO_KEY, stored, error);
+    }
     free(s.list);
     nb_buffer_deinit(&s.scores);
     return rc;
@@ -344,7 +350,7 @@ int nb_book_left_out_walk(struct nb_engine *engine, struct nb_live *live,
 }
 
 struct score_handing {
-    nb_left_out_score_visit *visit;
+    nb_store_visit *visit;
     void *user;
     struct nb_buffer record; /* reused */
 };
@@ -354,17 +360,43 @@ static int hand_score(void *user, const struct nb_left_out *document, struct nb_
     struct score_handing *h = user;
     h->record.length = 0;
     int rc = nb_stored_score_keep(document->scores, document->label, &h->record);
-    return rc != 0 ? rc : h->visit(h->user, nb_buffer_string(&h->record), error);
+    return rc != 0 ? rc : h->visit(h->user, NO_KEY, nb_buffer_string(&h->record), error);
 }
 
-int nb_book_left_out_scores(struct nb_engine *engine, struct nb_live *live,
-                            nb_left_out_score_visit *visit, void *user, struct nb_error *error)
+static int book_scores(struct nb_engine *engine, struct nb_live *live, nb_store_visit *visit,
+                       void *user, struct nb_error *error)
 {
     struct score_handing h = {.visit = visit, .user = user};
     int rc = nb_book_left_out_walk(engine, live, &SAMPLE, hand_score, &h, error);
     nb_buffer_deinit(&h.record);
     return rc;
 }
+
+int nb_scores_left_out(struct nb_engine *engine, struct nb_live *live, nb_store_visit *visit,
+                       void *user, struct nb_error *error)
+{
+    struct nb_published *published = nb_live_settings(live);
+    bool is_stacked = nb_published_is_stacked(published);
+    nb_published_release(&published);
+    return is_stacked ? stacked_scores(engine, live, visit, user, error)
+                      : book_scores(engine, live, visit, user, error);
+}
+
+int nb_scores_before_learning(struct nb_engine *engine, const struct nb_live *live,
+                              nb_store_visit *visit, void *user, struct nb_error *error)
+{
+    struct nb_view view;
+    struct nb_store_key key = nb_store_key_model(live->number);
+    int rc = nb_store_snapshot(engine->store, &view, error);
+    if (rc != 0)
+        return rc;
+    rc = nb_store_scan(&view, NB_TABLE_SCORES, nb_store_key_string(&key), key.length, visit, user,
+                       error);
+    nb_store_snapshot_end(&view);
+    return rc;
+}
+
+/* ---- evaluations ----------------------------------------------------------------------------- */
 
 struct reading {
     struct nb_evaluator *evaluator;
@@ -393,7 +425,7 @@ static int read_score(void *user, struct nb_string key, struct nb_string value,
     struct reading *r = user;
     struct nb_stored_score scored;
     int rc = nb_stored_score_read(value, &r->lists, &scored, error);
-    if (rc == 0 && !change_score(r, nb_store_key_tail(key), &scored))
+    if (rc == 0 && key.length > 0 && !change_score(r, nb_store_key_tail(key), &scored))
         return 0;
     if (rc == 0)
         rc = nb_evaluator_add(r->evaluator, &scored);
@@ -488,32 +520,6 @@ static int evaluate(struct nb_evaluator *evaluator, double target_rate,
     return rc;
 }
 
-static int read_all(struct nb_engine *engine, const struct nb_live *live, struct reading *reading,
-                    struct nb_error *error)
-{
-    struct nb_view view;
-    struct nb_store_key key = nb_store_key_model(live->number);
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_store_scan(&view, NB_TABLE_SCORES, nb_store_key_string(&key), key.length, read_score,
-                       reading, error);
-    nb_store_snapshot_end(&view);
-    return rc;
-}
-
-static int add_score(void *user, struct nb_string stored, struct nb_error *error)
-{
-    struct reading *r = user;
-    struct nb_stored_score scored;
-    int rc = nb_stored_score_read(stored, &r->lists, &scored, error);
-    if (rc == 0)
-        rc = nb_evaluator_add(r->evaluator, &scored);
-    if (rc == NB_INVALID)
-        return 0;
-    return rc == NB_NO_MEMORY ? nb_error_no_memory(error) : rc;
-}
-
 /* ---- reports --------------------------------------------------------------------------------- */
 
 const char *nb_score_kind_name(enum nb_score_kind kind)
@@ -548,19 +554,8 @@ static int add_more(struct reading *reading, struct nb_string more, struct nb_er
     struct nb_unpacker u = nb_unpacker_of(more.bytes, more.length);
     int rc = 0;
     while (rc == 0 && u.at < u.end && !u.failed)
-        rc = add_score(reading, nb_unpack_string(&u), error);
+        rc = read_score(reading, NO_KEY, nb_unpack_string(&u), error);
     return rc;
-}
-
-/* The scores that a sample of the documents would get now from the model without them. */
-static int score_left_out(struct nb_engine *engine, struct nb_live *live, size_t labels,
-                          struct reading *reading, struct nb_error *error)
-{
-    struct nb_published *published = nb_live_settings(live);
-    bool is_stacked = nb_published_is_stacked(published);
-    nb_published_release(&published);
-    return is_stacked ? nb_left_out_scores(engine, live, labels, add_score, reading, error)
-                      : nb_book_left_out_scores(engine, live, add_score, reading, error);
 }
 
 static int make_report(struct nb_engine *engine, struct nb_live *live, const struct question *q,
@@ -576,8 +571,8 @@ static int make_report(struct nb_engine *engine, struct nb_live *live, const str
         rc = nb_error_no_memory(error);
     if (rc == 0)
         rc = q->scores == NB_SCORES_LEAVE_ONE_OUT
-                 ? score_left_out(engine, live, report->label_count, &reading, error)
-                 : read_all(engine, live, &reading, error);
+                 ? nb_scores_left_out(engine, live, read_score, &reading, error)
+                 : nb_scores_before_learning(engine, live, read_score, &reading, error);
     if (rc == 0)
         rc = add_more(&reading, q->more, error);
     if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "core/ledger/change.h"
 #include "core/model/live.h"
+#include "core/store/store.h"
 
 struct nb_engine;
 
@@ -48,15 +49,6 @@ int nb_left_out_walk(struct nb_engine *engine, struct nb_live *live, size_t labe
                      const struct nb_left_out_options *options, nb_left_out_visit *visit,
                      void *user, struct nb_error *error);
 
-/* Takes a score in its stored form (core/model/learner.h). Returns non-zero to stop. */
-typedef int nb_left_out_score_visit(void *user, struct nb_string stored, struct nb_error *error);
-
-/* Walks over a sample of at most 5,000 documents, fewer if there are many labels, in one round, and
- * then calls `visit` for each score, the oldest document first. Takes a second or two. Returns as
- * nb_left_out_walk. */
-int nb_left_out_scores(struct nb_engine *engine, struct nb_live *live, size_t labels,
-                       nb_left_out_score_visit *visit, void *user, struct nb_error *error);
-
 /* ---- models by the book ---------------------------------------------------------------------- */
 
 /* Leave-one-out scores of a model by the book: its present formulas score documents that it has
@@ -74,8 +66,18 @@ int nb_book_left_out_walk(struct nb_engine *engine, struct nb_live *live,
                           const struct nb_left_out_options *options, nb_left_out_visit *visit,
                           void *user, struct nb_error *error);
 
-/* As nb_left_out_scores, by nb_book_left_out_walk. */
-int nb_book_left_out_scores(struct nb_engine *engine, struct nb_live *live,
-                            nb_left_out_score_visit *visit, void *user, struct nb_error *error);
+/* ---- scores in their stored form (core/model/learner.h) -------------------------------------- */
+
+/* Calls `visit` for each score before learning of the documents that a model has, in the order of
+ * learning; the key ends with the number of the first learning. Returns as nb_store_scan. */
+int nb_scores_before_learning(struct nb_engine *engine, const struct nb_live *live,
+                              nb_store_visit *visit, void *user, struct nb_error *error);
+
+/* Walks in one round over a sample of at most 5,000 documents of a model that is loaded, fewer if
+ * there are many labels, and then calls `visit` for each score, the oldest document first, without
+ * a key. Takes a second or two if the model is stacked. Any thread but the writer's. Returns as
+ * nb_left_out_walk or nb_book_left_out_walk. */
+int nb_scores_left_out(struct nb_engine *engine, struct nb_live *live, nb_store_visit *visit,
+                       void *user, struct nb_error *error);
 
 #endif

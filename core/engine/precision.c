@@ -9,7 +9,6 @@
 #include "core/engine/engine_evaluation.h"
 #include "core/model/learner.h"
 #include "core/model/registry.h"
-#include "core/model/state.h"
 #include "core/model/verdict_parts.h"
 
 /* What a document was given while the model had not learned it. */
@@ -25,8 +24,10 @@ struct collecting {
 };
 
 /* A model that knew one label, or none, said nothing: such a verdict is never decided. */
-static int collect(void *user, struct nb_string stored, struct nb_error *error)
+static int collect(void *user, struct nb_string key, struct nb_string stored,
+                   struct nb_error *error)
 {
+    (void)key;
     struct collecting *c = user;
     struct nb_stored_score scored;
     uint32_t best = 0;
@@ -43,27 +44,6 @@ static int collect(void *user, struct nb_string stored, struct nb_error *error)
     return 0;
 }
 
-static int collect_stored(void *user, struct nb_string key, struct nb_string value,
-                          struct nb_error *error)
-{
-    (void)key;
-    return collect(user, value, error);
-}
-
-static int read_scores(struct nb_engine *engine, const struct nb_live *live, struct collecting *c,
-                       struct nb_error *error)
-{
-    struct nb_view view;
-    struct nb_store_key key = nb_store_key_model(live->number);
-    int rc = nb_store_snapshot(engine->store, &view, error);
-    if (rc != 0)
-        return rc;
-    rc = nb_store_scan(&view, NB_TABLE_SCORES, nb_store_key_string(&key), key.length,
-                       collect_stored, c, error);
-    nb_store_snapshot_end(&view);
-    return rc;
-}
-
 /* Only the last documents of the scores before learning count, as in evaluations. */
 static void keep_last(struct collecting *c, uint64_t most)
 {
@@ -78,16 +58,11 @@ static int collect_all(struct nb_engine *engine, struct nb_live *live,
                        struct nb_error *error)
 {
     int rc;
-    if (!is_left_out) {
-        rc = read_scores(engine, live, c, error);
-        keep_last(c, published->settings.evaluation_long);
-    } else if (nb_published_is_stacked(published)) {
-        nb_model_read_lock(live->counts);
-        size_t labels = nb_model_labels_with_documents(live->counts);
-        nb_model_unlock(live->counts);
-        rc = nb_left_out_scores(engine, live, labels, collect, c, error);
+    if (is_left_out) {
+        rc = nb_scores_left_out(engine, live, collect, c, error);
     } else {
-        rc = nb_book_left_out_scores(engine, live, collect, c, error);
+        rc = nb_scores_before_learning(engine, live, collect, c, error);
+        keep_last(c, published->settings.evaluation_long);
     }
     return rc == NB_CONFLICT ? 0 : rc; /* too few documents: no threshold is found */
 }
