@@ -221,6 +221,21 @@ def test_kills(api):
     equal(status, 0, out + err)
 
 
+def test_after_a_stop_when_the_last_change_was_a_forgotten_document(api):
+    """The ledger does not keep its entry over a start."""
+    daemon = api.another().start()
+    daemon.client.put(M, {"preset": "book"}).ok(201)
+    train(daemon.client, documents(6))
+    challenge(daemon.client, smoothing=0.3)
+    follow(daemon.client)
+    for id, stop in (("d0", daemon.stop), ("d1", daemon.kill)):
+        daemon.client.post(M + "/untrain", {"id": id}).ok()
+        follow(daemon.client)
+        stop()
+        daemon.start()
+        follow(daemon.client)
+
+
 def test_promoted(api):
     client = api.another().start().client
     client.put(M, {"preset": "book", "max_documents": 1000, "history": 5}).ok(201)

@@ -498,7 +498,8 @@ static int keep_fields(struct step *s, struct nb_error *error)
     return rc;
 }
 
-static int take_entries(struct step *s, struct nb_error *error)
+/* `newest`: the champion's newest entry, which the ledger may not have any more. */
+static int take_entries(struct step *s, uint64_t newest, struct nb_error *error)
 {
     struct nb_view view;
     int rc = nb_store_snapshot(s->c->engine->store, &view, error);
@@ -509,6 +510,8 @@ static int take_entries(struct step *s, struct nb_error *error)
     rc = nb_ledger_walk(&view, s->champion->number, s->c->next, look, s, error);
     s->view = NULL;
     nb_store_snapshot_end(&view);
+    if (rc == 0 && s->next <= newest)
+        s->next = newest + 1;
     rc = rc == NB_STEP_ENDS ? 0 : rc;
     if (rc == 0 && s->taken_count > 0)
         rc = apply(s, error);
@@ -530,7 +533,7 @@ static int run(struct step *s, enum left left, uint64_t newest, struct nb_error 
     if (rc != 0)
         return rc;
     if (left == ENTRIES) {
-        rc = take_entries(s, error);
+        rc = take_entries(s, newest, error);
         c->compares = c->compares && (rc != 0 || c->next <= newest);
         return rc;
     }
