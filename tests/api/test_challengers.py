@@ -285,6 +285,28 @@ def test_dropped_and_deleted(api):
     refused(client.get(C), 404, "no challenger")
 
 
+def test_copies_of_a_challenger_are_models_of_their_own(api):
+    daemon = api.another().start()
+    client = daemon.client
+    client.put(M, {"preset": "book"}).ok(201)
+    train(client, documents(20))
+    challenge(client, smoothing=0.3)
+    follow(client)
+    client.post("/v1/models/c/from/m.challenger").ok(201)
+    client.post("/v1/models/d/from/m.challenger?strength=5").ok(201)
+    client.put("/v1/models/e/import", client.get(OTHER + "/export").ok().body, NDJSON).ok(201)
+    for _ in range(2):
+        equal([row["name"] for row in client.get("/v1/models").ok().json["models"] if row.get("is_challenger")], ["m.challenger"])
+        for name in ("c", "d", "e"):
+            train(client, documents(9, seed=3), "/v1/models/" + name)
+            client.post(f"/v1/models/{name}/challenger", {"settings": {"smoothing": 2}}).ok(201)
+            follow(client, "/v1/models/" + name)
+            client.delete(f"/v1/models/{name}/challenger").ok(204)
+        daemon.kill()
+        client = daemon.start().client
+    follow(client)
+
+
 def test_the_cost_is_told_before(api):
     client = api.another().start().client
     client.put(M, {"preset": "text"}).ok(201)
@@ -326,6 +348,7 @@ def test_refusals(api):
         refused(reply, 409, "is the challenger of another model")
     follow(client)
     client.post(OTHER + "/classify", {"text": "w1"}).ok()
+    refused(client.put("/v1/models/child", {"preset": "text", "parent": "m.challenger"}), 409, "is a challenger")
     client.put("/v1/models/n", {"preset": "text"}).ok(201)
     client.put("/v1/models/n.challenger", {"preset": "text"}).ok(201)
     refused(client.post("/v1/models/n/challenger", {"settings": {}}), 409, "n.challenger")

@@ -132,6 +132,7 @@ static int dump_header(struct nb_export *e, struct nb_error *error)
         rc = nb_model_record_read(&record, value, error);
     if (rc == 0)
         rc = nb_settings_read(&header.settings, record.settings, error);
+    header.settings.is_challenger = false; /* a copy or a dump of one follows no model */
     if (rc != 0)
         return rc == NB_NOT_FOUND
                    ? nb_error_set(error, NB_CORRUPT,
