@@ -168,6 +168,11 @@ static int parents_check_pair(const struct nb_live *live, const struct nb_settin
                               const struct nb_live *parent, const struct nb_settings *parents,
                               struct nb_error *error)
 {
+    if (parents->is_challenger)
+        return nb_error_set(error, NB_CONFLICT,
+                            "parent: '%s' is a challenger, which goes when it is dropped or "
+                            "promoted: name its model",
+                            parent->name);
     if (nb_settings_are_several(parents))
         return nb_error_set(error, NB_UNUSABLE, "parent: the documents of '%s' have several labels",
                             parent->name);
