@@ -93,6 +93,90 @@ START_TEST(a_name_that_is_too_long_is_nobodys)
 }
 END_TEST
 
+/* Returns "http://" and a host of this length. */
+static const char *host_of(size_t length)
+{
+    static char origin[512];
+    (void)snprintf(origin, sizeof origin, "http://%0*d", (int)length, 0);
+    return origin;
+}
+
+START_TEST(origins_that_browsers_send)
+{
+    static const char *const good[] = {"",
+                                       "*",
+                                       "http://a",
+                                       "HTTPS://A.Example",
+                                       "https://a.b-c.example",
+                                       "http://x_y:1",
+                                       "http://192.0.2.1:8080",
+                                       "https://[2001:db8::1]",
+                                       "https://[::1]:9",
+                                       "http://a:443",
+                                       "https://a:80",
+                                       "http://a:65535",
+                                       "http://a:10000",
+                                       "http://a-.b",
+                                       "http://a, https://b:9",
+                                       "https://[1111:2222:3333:4444:5555:6666:123.123.123.123]"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        ck_assert_msg(nb_origins_check(good[i], NULL) == 0, "%s", good[i]);
+    ck_assert_int_eq(nb_origins_check(host_of(255), NULL), 0);
+    ck_assert_int_eq(nb_origins_check(host_of(256), NULL), NB_INVALID);
+}
+END_TEST
+
+START_TEST(origins_that_no_browser_sends)
+{
+    static const struct {
+        const char *origin, *fault;
+    } cases[] = {{"null", "any page"},
+                 {"Null", "any page"},
+                 {"http://b\xC3\xBC"
+                  "cher.example",
+                  "xn--"},
+                 {"http://a\x7F", "xn--"},
+                 {"a.example", "does not begin"},
+                 {"ftp://a", "does not begin"},
+                 {"http:/a", "does not begin"},
+                 {"http://*.example", "allowed alone"},
+                 {"http://user@a", "a user"},
+                 {"http://", "no host"},
+                 {"http://:80", "no host"},
+                 {"http://.a", "no host"},
+                 {"http://a..b", "no host"},
+                 {"http://-a", "no host"},
+                 {"http://a-", "no host"},
+                 {"http://[]", "no host"},
+                 {"http://[::1", "no host"},
+                 {"http://[1.2.3.4]", "no host"},
+                 {"http://[1111:2222:3333:4444:5555:6666:123.123.123.1234]", "no host"},
+                 {"http://a/", "a path"},
+                 {"http://a:8/b", "a path"},
+                 {"http://a?b", "a path"},
+                 {"http://a#b", "a path"},
+                 {"http://a!", "a port"},
+                 {"http://a!1", "a port"},
+                 {"http://a:", "a port"},
+                 {"http://a:0", "a port"},
+                 {"http://a:08", "a port"},
+                 {"http://a:8x", "a port"},
+                 {"http://a:8:", "a port"},
+                 {"http://a:65536", "a port"},
+                 {"http://a:100000", "a port"},
+                 {"http://a:80", "browsers leave out"},
+                 {"https://a:443", "browsers leave out"},
+                 {"http://a, http://b/", "'http://b/' has a path"}};
+    struct nb_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_msg(nb_origins_check(cases[i].origin, &error) == NB_INVALID, "%s",
+                      cases[i].origin);
+        ck_assert_msg(strstr(error.text, cases[i].fault) != NULL, "%s: %s", cases[i].origin,
+                      error.text);
+    }
+}
+END_TEST
+
 /* Of a long one the first 100 bytes. */
 START_TEST(an_error_shows_the_origin)
 {
@@ -119,6 +203,8 @@ int main(void)
     tcase_add_test(tests, names_of_this_machine);
     tcase_add_test(tests, names_that_are_listed);
     tcase_add_test(tests, a_name_that_is_too_long_is_nobodys);
+    tcase_add_test(tests, origins_that_browsers_send);
+    tcase_add_test(tests, origins_that_no_browser_sends);
     tcase_add_test(tests, an_error_shows_the_origin);
     suite_add_tcase(suite, tests);
     return test_run(suite);
