@@ -4,21 +4,16 @@
  * named by FAULTS is shared with the test (faults.py) and says which; only calls that concern
  * files below FAULTS_DIR count, but for memory.
  */
-#define _GNU_SOURCE
+#include "next.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
 enum call { WRITE, SYNC, MAP, TRUNCATE, MEMORY, CALLS };
 
@@ -45,9 +40,8 @@ __attribute__((constructor)) static void begin(void)
         return;
     (void)snprintf(directory, sizeof directory, "%s/", below);
     int file = open(path, O_RDWR | O_CLOEXEC);
-    void *page = file < 0 ? MAP_FAILED
-                          : (void *)syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
-                                            MAP_SHARED, file, 0);
+    void *page =
+        file < 0 ? MAP_FAILED : NEXT(mmap)(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (page == MAP_FAILED) {
         (void)fprintf(stderr, "faults: %s: %s\n", path, strerror(errno));
         _exit(70);
@@ -106,8 +100,9 @@ ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
             return -1;
         size /= 2;
     }
-    return syscall(SYS_pwrite64, file, bytes, size, at);
+    return NEXT(pwrite)(file, bytes, size, at);
 }
+OLD(ssize_t, pwrite, (int file, const void *bytes, size_t size, long at), (file, bytes, size, at))
 
 ssize_t write(int file, const void *bytes, size_t size)
 {
@@ -136,19 +131,22 @@ ssize_t pwritev(int file, const struct iovec *parts, int count, off_t at)
             return -1;
         count /= 2;
     }
-    return syscall(SYS_pwritev, file, parts, count, at, 0);
+    return NEXT(pwritev)(file, parts, count, at);
 }
+OLD(ssize_t, pwritev, (int file, const struct iovec *parts, int count, long at),
+    (file, parts, count, at))
 
 int ftruncate(int file, off_t size)
 {
-    return fails(TRUNCATE, file) ? -1 : (int)syscall(SYS_ftruncate, file, size);
+    return fails(TRUNCATE, file) ? -1 : NEXT(ftruncate)(file, size);
 }
+OLD(int, ftruncate, (int file, long size), (file, size))
 
 int posix_fallocate(int file, off_t at, off_t size)
 {
     if (fails(TRUNCATE, file))
         return errno;
-    return syscall(SYS_fallocate, file, 0, at, size) == 0 ? 0 : errno;
+    return fallocate(file, 0, at, size) == 0 ? 0 : errno;
 }
 
 /* ---- syncing --------------------------------------------------------------------------------- */
@@ -193,8 +191,10 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
 {
     if ((flags & MAP_ANONYMOUS) == 0 && fails(MAP, file))
         return MAP_FAILED;
-    return (void *)syscall(SYS_mmap, address, length, protection, flags, file, at);
+    return NEXT(mmap)(address, length, protection, flags, file, at);
 }
+OLD(void *, mmap, (void *address, size_t length, int protection, int flags, int file, long at),
+    (address, length, protection, flags, file, at))
 
 #ifndef NO_MEMORY_FAULTS
 /* The sanitizers have their own. */

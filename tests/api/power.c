@@ -11,22 +11,17 @@
  * directory. A record of the log is written before its call is made, so a kill between the two
  * leaves a record that puts back what is there.
  */
-#define _GNU_SOURCE
+#include "next.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum kind { BYTES = 1, SYNCED, RANGE_SYNCED, CREATED, LINKED, REMOVED, RENAMED, WRITABLE_MAP };
 
@@ -67,11 +62,12 @@ __attribute__((constructor)) static void begin(void)
     (void)snprintf(directory, sizeof directory, "%s/", below);
     (void)snprintf(kept, sizeof kept, "%s", keep);
     delay = slow == NULL ? 0 : (useconds_t)strtoul(slow, NULL, 10);
-    log_file = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
+    log_file =
+        (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CLOEXEC | O_LARGEFILE, 0);
     if (log_file < 0)
         give_up(path);
     int shared = (int)syscall(SYS_openat, AT_FDCWD, getenv("POWER_PENDING"), O_RDWR | O_CLOEXEC, 0);
-    pending = (void *)syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
+    pending = NEXT(mmap)(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
     if (shared < 0 || pending == MAP_FAILED)
         give_up("POWER_PENDING");
     syscall(SYS_close, shared);
@@ -118,12 +114,12 @@ static void log_bytes(int file, uint64_t at, uint64_t size)
     uint64_t end = (at + size + SECTOR - 1) / SECTOR * SECTOR;
     uint8_t *bytes = malloc(end - from + 1);
     int again = -1;
-    ssize_t got = syscall(SYS_pread64, file, bytes, end - from, from);
+    ssize_t got = pread(file, bytes, end - from, (off_t)from);
     if (got < 0) { /* a descriptor for writing alone */
         char link[64];
         (void)snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-        again = (int)syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC, 0);
-        got = syscall(SYS_pread64, again, bytes, end - from, from);
+        again = (int)syscall(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC | O_LARGEFILE, 0);
+        got = pread(again, bytes, end - from, (off_t)from);
         syscall(SYS_close, again);
     }
     if (got < 0)
@@ -145,26 +141,40 @@ static void log_synced(int file)
     put((struct record){.kind = SYNCED, .inode = status.st_ino}, NULL);
 }
 
-/* One call that writes `size` bytes at `at`, -1: where the file stands. */
-static ssize_t logged_write(int file, off_t at, size_t size, long number, const long arguments[4])
+/* A write that is made while the lock is held. */
+struct writing {
+    bool is_logged; /* the file is below the directory */
+    bool is_synced; /* by its descriptor */
+    off_t at;
+};
+
+/* Logs what is about to be written: `size` bytes at `at`, -1: where the file stands. */
+static struct writing begin_write(int file, off_t at, size_t size)
 {
     char path[PATH_MAX];
     if (!concerns(file, path))
-        return syscall(number, file, arguments[0], arguments[1], arguments[2], arguments[3]);
+        return (struct writing){.is_logged = false};
     pthread_mutex_lock(&lock);
-    int flags = (int)syscall(SYS_fcntl, file, F_GETFL);
+    int flags = fcntl(file, F_GETFL);
     if (at < 0)
         at = (flags & O_APPEND) != 0 ? lseek(file, 0, SEEK_END) : lseek(file, 0, SEEK_CUR);
     log_bytes(file, (uint64_t)at, size);
-    ssize_t done = syscall(number, file, arguments[0], arguments[1], arguments[2], arguments[3]);
+    return (struct writing){.is_logged = true, .is_synced = (flags & O_DSYNC) != 0, .at = at};
+}
+
+/* Notes that `done` bytes were written, or -1; returns them, with errno as it was. */
+static ssize_t end_write(struct writing w, int file, ssize_t done)
+{
+    if (!w.is_logged)
+        return done;
     int error = errno;
-    if (done > 0 && (flags & O_DSYNC) != 0) {
+    if (done > 0 && w.is_synced) {
         struct stat status;
         if (fstat(file, &status) != 0)
             give_up("fstat");
         put((struct record){.kind = RANGE_SYNCED,
                             .inode = status.st_ino,
-                            .at = (uint64_t)at,
+                            .at = (uint64_t)w.at,
                             .size = (uint64_t)done},
             NULL);
     } else {
@@ -185,40 +195,46 @@ static size_t sum_of(const struct iovec *parts, int count)
 
 ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
 {
-    return logged_write(file, at, size, SYS_pwrite64, (long[]){(long)bytes, (long)size, at, 0});
+    struct writing w = begin_write(file, at, size);
+    return end_write(w, file, NEXT(pwrite)(file, bytes, size, at));
 }
+OLD(ssize_t, pwrite, (int file, const void *bytes, size_t size, long at), (file, bytes, size, at))
 
 ssize_t write(int file, const void *bytes, size_t size)
 {
-    return logged_write(file, -1, size, SYS_write, (long[]){(long)bytes, (long)size, 0, 0});
+    struct writing w = begin_write(file, -1, size);
+    return end_write(w, file, syscall(SYS_write, file, bytes, size));
 }
 
 ssize_t writev(int file, const struct iovec *parts, int count)
 {
-    return logged_write(file, -1, sum_of(parts, count), SYS_writev,
-                        (long[]){(long)parts, count, 0, 0});
+    struct writing w = begin_write(file, -1, sum_of(parts, count));
+    return end_write(w, file, syscall(SYS_writev, file, parts, count));
 }
 
 ssize_t pwritev(int file, const struct iovec *parts, int count, off_t at)
 {
-    return logged_write(file, at, sum_of(parts, count), SYS_pwritev,
-                        (long[]){(long)parts, count, at, 0});
+    struct writing w = begin_write(file, at, sum_of(parts, count));
+    return end_write(w, file, NEXT(pwritev)(file, parts, count, at));
 }
+OLD(ssize_t, pwritev, (int file, const struct iovec *parts, int count, long at),
+    (file, parts, count, at))
 
 int ftruncate(int file, off_t size)
 {
     char path[PATH_MAX];
     if (!concerns(file, path))
-        return (int)syscall(SYS_ftruncate, file, size);
+        return NEXT(ftruncate)(file, size);
     struct stat status;
     pthread_mutex_lock(&lock);
     if (fstat(file, &status) != 0)
         give_up("fstat");
     log_bytes(file, (uint64_t)size, status.st_size > size ? (uint64_t)(status.st_size - size) : 0);
-    int rc = (int)syscall(SYS_ftruncate, file, size);
+    int rc = NEXT(ftruncate)(file, size);
     pthread_mutex_unlock(&lock);
     return rc;
 }
+OLD(int, ftruncate, (int file, long size), (file, size))
 
 int posix_fallocate(int file, off_t at, off_t size)
 {
@@ -228,7 +244,7 @@ int posix_fallocate(int file, off_t at, off_t size)
         log_bytes(file, (uint64_t)at, 0); /* it changes the length alone */
         pthread_mutex_unlock(&lock);
     }
-    return syscall(SYS_fallocate, file, 0, at, size) == 0 ? 0 : errno;
+    return fallocate(file, 0, at, size) == 0 ? 0 : errno;
 }
 
 static int logged_sync(int file)
@@ -265,8 +281,10 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
         put((struct record){.kind = WRITABLE_MAP, .length = strlen(path)}, path);
         pthread_mutex_unlock(&lock);
     }
-    return (void *)syscall(SYS_mmap, address, length, protection, flags, file, at);
+    return NEXT(mmap)(address, length, protection, flags, file, at);
 }
+OLD(void *, mmap, (void *address, size_t length, int protection, int flags, int file, long at),
+    (address, length, protection, flags, file, at))
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -333,17 +351,17 @@ static int opened(int at, const char *name, int flags, mode_t mode)
     char path[PATH_MAX];
     bool is_new = (flags & O_CREAT) != 0 && (flags & O_TMPFILE) != O_TMPFILE;
     if ((!is_new && (flags & O_TRUNC) == 0) || !path_of(at, name, path))
-        return (int)syscall(SYS_openat, at, name, flags, mode);
+        return (int)syscall(SYS_openat, at, name, flags | O_LARGEFILE, mode);
     pthread_mutex_lock(&lock);
     struct stat status;
     if (lstat(path, &status) != 0) {
         log_names(CREATED, path, "", "");
     } else if ((flags & O_TRUNC) != 0) {
-        int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+        int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_LARGEFILE, 0);
         log_bytes(file, 0, (uint64_t)status.st_size);
         syscall(SYS_close, file);
     }
-    int file = (int)syscall(SYS_openat, at, name, flags, mode);
+    int file = (int)syscall(SYS_openat, at, name, flags | O_LARGEFILE, mode);
     pthread_mutex_unlock(&lock);
     return file;
 }
@@ -356,6 +374,7 @@ int open(const char *name, int flags, ...)
     va_end(rest);
     return opened(AT_FDCWD, name, flags, mode);
 }
+OLD(int, open, (const char *name, int flags, mode_t mode), (name, flags, mode))
 
 int openat(int at, const char *name, int flags, ...)
 {
@@ -365,6 +384,7 @@ int openat(int at, const char *name, int flags, ...)
     va_end(rest);
     return opened(at, name, flags, mode);
 }
+OLD(int, openat, (int at, const char *name, int flags, mode_t mode), (at, name, flags, mode))
 
 int unlinkat(int at, const char *name, int flags)
 {
