@@ -249,6 +249,44 @@ START_TEST(the_user_behind_a_unix_socket)
 }
 END_TEST
 
+START_TEST(users_that_are_listed)
+{
+    struct nb_users users;
+    struct nb_error error = {0};
+    ck_assert_int_eq(nb_users_read(&users, "root, 7 4294967294", "[x] users", &error), 0);
+    ck_assert(nb_users_have(&users, 0) && nb_users_have(&users, 7));
+    ck_assert(nb_users_have(&users, 4294967294) && !nb_users_have(&users, 8));
+    nb_users_deinit(&users);
+    ck_assert_int_eq(nb_users_read(&users, "7, *", "[x] users", &error), 0);
+    ck_assert(nb_users_have(&users, 8));
+    nb_users_deinit(&users);
+    ck_assert_int_eq(nb_users_read(&users, "", "[x] users", &error), 0);
+    ck_assert(!nb_users_have(&users, 0));
+    nb_users_deinit(&users);
+}
+END_TEST
+
+START_TEST(users_that_are_nobody)
+{
+    static const struct {
+        const char *list, *error;
+    } cases[] = {{"no-such, root", "[x] users: this machine has no user 'no-such'"},
+                 {"root, 4294967295", "[x] users: this machine has no user '4294967295'"},
+                 {"the-name-of-a-user-that-this-machine-cannot-have-as-it-is-so-long, 7",
+                  "[x] users: this machine has no user "
+                  "'the-name-of-a-user-that-this-machine-cannot-have-as-it-is-so-lon'"},
+                 {"65534",
+                  "[x] users: '65534' is what every user looks like whom the daemon's name space "
+                  "does not know; name another user, or * for everybody"}};
+    struct nb_users users;
+    struct nb_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ck_assert_int_eq(nb_users_read(&users, cases[i].list, "[x] users", &error), NB_INVALID);
+        ck_assert_str_eq(error.text, cases[i].error);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("peer");
@@ -262,6 +300,8 @@ int main(void)
     tcase_add_test(tests, other_fields_of_proxies_prove_nothing);
     tcase_add_test(tests, more_fields_than_are_kept);
     tcase_add_test(tests, the_user_behind_a_unix_socket);
+    tcase_add_test(tests, users_that_are_listed);
+    tcase_add_test(tests, users_that_are_nobody);
     suite_add_tcase(suite, tests);
     return test_run(suite);
 }
