@@ -3,7 +3,7 @@
 import random
 import threading
 
-from harness import equal, holds, quoted, refused, wait_for
+from harness import equal, holds, near, quoted, refused, wait_for
 from test_undo import ids_of, picture, train, undo, verified
 
 LABELS = ("häm & tea", "spam", "news", "b/c")
@@ -203,6 +203,32 @@ def test_a_merge_that_is_refused(api):
     refused(api.call("PATCH", path + "/labels/x", {"name": "y", "merge": 1}), 400, "merge")
     refused(api.call("PATCH", path + "/labels/x", {"name": "y", "merge": False}), 409, "y")
     equal(labels_of(api, path), {"x": 1, "y": 1})
+
+
+def test_a_renamed_label_keeps_its_numbers_of_the_settings(api):
+    """They go by names: a label with another name would have others, and other verdicts."""
+    values = {"values": {"colour": {"red": {"x": 4, "y": 1}}}, "default": 1}
+    for name, settings, same in (
+            ("prior", {"prior": {"x": 0.7, "y": 0.3}}, {"prior": {"x": 0.7, "y": 0.3, "z": 0.7}}),
+            ("prior", {"prior": {"dirichlet": {"default": 2, "labels": {"x": 9}}}}, {"prior": {"dirichlet": {"default": 2, "labels": {"x": 9, "z": 9}}}}),
+            ("smoothing", {"smoothing": {"labels": {"x": 3, "y": 1}}}, {"smoothing": {"labels": {"x": 3, "y": 1, "z": 3}}}),
+            ("smoothing", {"smoothing": values}, {"smoothing": {"values": {"colour": {"red": {"x": 4, "y": 1, "z": 4}}}, "default": 1}}),
+            ("thresholds", {"thresholds": {"x": 0.9}}, {"thresholds": {"x": 0.9, "z": 0.9}}),
+            ("thresholds", {"thresholds": {"x": {"precision": 0.9}, "z": 0.9}}, {"thresholds": {"x": {"precision": 0.9}, "z": {"precision": 0.9}}}),
+            ("thresholds", {"thresholds": {"x": 0.9}, "label_set": "several"}, {"thresholds": {"x": 0.9, "z": 0.9}, "label_set": "several"})):
+        several = settings.get("label_set") == "several"
+        fixed = {"preset": "book", "fields": {} if several else {"colour": "category"}}
+        path = made(api, "/v1/models/" + api.name(), {**fixed, **settings})
+        for id, label, text in (("1", "x", "a b"), ("2", "y", "b c"), ("3", "x", "a c")):
+            api.post(path + "/train", {"text": text, "id": id, **({"labels": [label]} if several else {"label": label, "values": {"colour": "red"}})}).ok()
+        verdict = {"text": "a b", **({} if several else {"values": {"colour": "red"}})}
+        refused(api.call("PATCH", path + "/labels/x", {"name": "z"}), 409, f"`{name}`", "'z'")
+        api.put(path, {**fixed, **same}).ok()
+        before = api.post(path + "/classify", verdict).ok().json
+        api.call("PATCH", path + "/labels/x", {"name": "z"}).ok()
+        after = api.post(path + "/classify", verdict).ok().json
+        near(after["probabilities"]["z"], before["probabilities"]["x"])
+        equal(after.get("decision"), {"x": "z"}.get(before.get("decision"), before.get("decision")))
 
 
 def test_a_merge_that_is_killed(api):

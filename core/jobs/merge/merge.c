@@ -206,6 +206,72 @@ static int count_members(const struct merging *m, struct nb_string name, uint64_
     return rc == 0 ? 0 : nb_error_no_memory(error);
 }
 
+enum { LABEL_ROOM = 65 }; /* bytes of a label, with its NUL */
+
+/* ---- what the settings say of labels --------------------------------------------------------- */
+
+static bool differ(double a, double b)
+{
+    return a < b || a > b;
+}
+
+static bool values_differ(const struct nb_smoothing *by, const char *from, const char *to)
+{
+    for (size_t i = 0; i < by->value_count; i++)
+        if (differ(nb_smoothing_of_label(by, i, from), nb_smoothing_of_label(by, i, to)))
+            return true;
+    return false;
+}
+
+static bool thresholds_differ(const struct nb_settings *s, const char *from, const char *to)
+{
+    const struct nb_label_threshold *a = nb_settings_threshold(s, from);
+    const struct nb_label_threshold *b = nb_settings_threshold(s, to);
+    if (a == NULL || b == NULL)
+        return a != b;
+    return a->kind != b->kind || differ(a->number, b->number) || differ(a->cost_fp, b->cost_fp) ||
+           differ(a->cost_fn, b->cost_fn);
+}
+
+/* The setting that has other numbers for one label than for another; NULL: none has. */
+static const char *other_numbers(const struct nb_settings *s, const char *from, const char *to)
+{
+    const struct nb_smoothing *by = &s->smoothing_by;
+    if (s->prior == NB_PRIOR_GIVEN &&
+        differ(nb_label_weights_find(s->weights, s->weight_count, from),
+               nb_label_weights_find(s->weights, s->weight_count, to)))
+        return "prior";
+    if (s->prior == NB_PRIOR_DIRICHLET &&
+        differ(nb_settings_label_parameter(s, from), nb_settings_label_parameter(s, to)))
+        return "prior";
+    if (by->kind == NB_SMOOTHING_LABELS &&
+        differ(nb_label_weights_find(by->labels, by->label_count, from),
+               nb_label_weights_find(by->labels, by->label_count, to)))
+        return "smoothing";
+    if (by->kind == NB_SMOOTHING_VALUES && values_differ(by, from, to))
+        return "smoothing";
+    return thresholds_differ(s, from, to) ? "thresholds" : NULL;
+}
+
+/* Settings give numbers to labels by name. Checks that both names have the same: others would
+ * change probabilities and decisions. */
+static int check_numbers(struct nb_live *live, struct nb_string old, struct nb_string new,
+                         struct nb_error *error)
+{
+    char from[LABEL_ROOM], to[LABEL_ROOM];
+    (void)snprintf(from, sizeof from, "%.*s", (int)old.length, old.bytes);
+    (void)snprintf(to, sizeof to, "%.*s", (int)new.length, new.bytes);
+    struct nb_published *published = nb_live_settings(live);
+    const char *other = other_numbers(&published->settings, from, to);
+    nb_published_release(&published);
+    if (other == NULL)
+        return 0;
+    return nb_error_set(error, NB_CONFLICT,
+                        "the setting `%s` of the model '%s' has another number for '%s' than for "
+                        "'%s': put the same for both first, so that verdicts stay as they are",
+                        other, live->name, to, from);
+}
+
 /* Checks the labels of a model whose documents have several. */
 static int check_members(const struct merging *m, struct nb_error *error)
 {
@@ -225,7 +291,7 @@ static int check_members(const struct merging *m, struct nb_error *error)
     if (of_into > 0 && w->is_new)
         return nb_error_set(error, NB_CONFLICT, "model '%s' has a label '%.*s' already",
                             m->live->name, (int)w->into.length, w->into.bytes);
-    return 0;
+    return w->is_new ? check_numbers(m->live, w->from, w->into, error) : 0;
 }
 
 static int begin(struct merging *m, struct nb_error *error)
@@ -269,8 +335,6 @@ int nb_label_merge(struct nb_engine *engine, const struct nb_merge_options *opti
     return rc;
 }
 
-enum { LABEL_ROOM = 65 }; /* bytes of a label, with its NUL */
-
 struct renaming {
     struct nb_string model, from, to, source;
 };
@@ -312,38 +376,6 @@ static int check_renaming(const struct renaming *r, struct nb_live *live, uint32
                         is_gone ? ": merge into it" : "");
 }
 
-/* Settings give numbers to labels by name. */
-static bool has_other(const struct nb_prior_weight *list, size_t count, const struct renaming *r)
-{
-    char from[LABEL_ROOM], to[LABEL_ROOM];
-    (void)snprintf(from, sizeof from, "%.*s", (int)r->from.length, r->from.bytes);
-    (void)snprintf(to, sizeof to, "%.*s", (int)r->to.length, r->to.bytes);
-    double before = nb_label_weights_find(list, count, from);
-    double after = nb_label_weights_find(list, count, to);
-    return before < after || before > after;
-}
-
-/* Checks that both names have the same numbers in the settings: others would change probabilities.
- */
-static int check_numbers(const struct renaming *r, const struct nb_live *live,
-                         struct nb_error *error)
-{
-    const struct nb_settings *s = &live->published->settings; /* the writer publishes */
-    const struct nb_smoothing *by = &s->smoothing_by;
-    const char *other = NULL;
-    if (s->prior == NB_PRIOR_GIVEN && has_other(s->weights, s->weight_count, r))
-        other = "prior";
-    else if (by->kind == NB_SMOOTHING_LABELS && has_other(by->labels, by->label_count, r))
-        other = "smoothing";
-    if (other == NULL)
-        return 0;
-    return nb_error_set(error, NB_CONFLICT,
-                        "the setting `%s` of the model '%s' has another number for '%.*s' than for "
-                        "'%.*s': put the same for both first, so that verdicts stay as they are",
-                        other, live->name, (int)r->to.length, r->to.bytes, (int)r->from.length,
-                        r->from.bytes);
-}
-
 /* Refuses models with relatives: labels of parent and child correspond by name. */
 static int check_relatives(struct nb_engine *engine, const struct nb_live *live,
                            struct nb_error *error)
@@ -372,7 +404,7 @@ static int rename_task(struct nb_engine *engine, void *argument, struct nb_error
     if (rc == 0)
         rc = check_relatives(engine, live, error);
     if (rc == 0)
-        rc = check_numbers(r, live, error);
+        rc = check_numbers(live, r->from, r->to, error);
     /* Reserves the memory for the renaming before the store is changed. */
     if (rc == 0 && nb_model_reserve_rename(live->counts, r->to) != 0)
         rc = nb_error_no_memory(error);
