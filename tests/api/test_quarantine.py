@@ -7,6 +7,7 @@ import threading
 import time
 
 import rspamd
+from acknowledged import verified
 from harness import equal, holds, near, refused, slow, wait_for
 from mta import Stub, http
 from test_backup import backup_of, restore
@@ -261,6 +262,24 @@ def test_another_tokenizer_is_refused(api):
 
 
 # ---- effect -------------------------------------------------------------------------------------
+def test_documents_of_another_kind_are_refused(api):
+    """Documents with several labels where those of the model have one by now, and the other way round."""
+    for first, then, one, other in (({}, {"label_set": "several"}, {"label": "spam"}, {"labels": ["spam"]}),
+                                    ({"label_set": "several"}, {}, {"labels": ["spam"]}, {"label": "spam"})):
+        daemon = started(api)
+        client = daemon.client
+        client.put(M, {"preset": "book", **first}, Authorization=ROOT).ok(201)
+        client.post(M + "/train", {"text": "cheap pills", "id": "a", **one}, Authorization=USER).ok(202)
+        client.put(M, {"preset": "book", **then}, Authorization=ROOT).ok()
+        client.post(M + "/train", {"text": "win a prize", "id": "b", **other}, Authorization=USER).ok(202)
+        report = settle(daemon, "apply", all=True)
+        equal((report["applied"]["learned"], report["refused"]), (1, 1))
+        holds("label" in report["why"], report)
+        equal((row(daemon)["documents"], ids(daemon)), (1, ["a"]))
+        daemon.stop()
+        verified(api, daemon.data)
+
+
 def test_the_effect_tells_poison_from_help(api):
     daemon = started(api, names="users, webmail")
     basis(daemon)

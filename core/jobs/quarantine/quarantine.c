@@ -237,6 +237,12 @@ static bool concerns_all(int code)
            code == NB_DAMAGED;
 }
 
+static void count_refused(struct nb_quarantine_report *r, const struct nb_error *why)
+{
+    if (r->refused++ == 0)
+        r->why = *why;
+}
+
 static int count_receipt(struct settling *s, const struct nb_receipt *receipt,
                          struct nb_error *error)
 {
@@ -249,8 +255,7 @@ static int count_receipt(struct settling *s, const struct nb_receipt *receipt,
     } else if (receipt->code == NB_CONFLICT && receipt->status == NB_QUARANTINED) {
         r->changed_since++;
     } else {
-        if (r->refused++ == 0)
-            r->why = receipt->error;
+        count_refused(r, &receipt->error);
     }
     return 0;
 }
@@ -258,11 +263,18 @@ static int count_receipt(struct settling *s, const struct nb_receipt *receipt,
 static int apply_found(struct settling *s, struct nb_error *error)
 {
     struct nb_batch *batch = NULL;
+    struct nb_error why = {0};
     int rc = nb_batch_new(s->engine, s->model, false, &batch, error);
     for (size_t i = 0; rc == 0 && i < s->search.count; i++) {
         const struct nb_quarantine_found *f = &s->search.found[i];
         rc = nb_batch_release(batch, (struct nb_string){f->id.bytes, f->id.length},
-                              (struct nb_string){f->stored.bytes, f->stored.length}, error);
+                              (struct nb_string){f->stored.bytes, f->stored.length}, &why);
+        if (rc == NB_UNUSABLE) { /* documents had one label when it came, and now have several */
+            count_refused(s->report, &why);
+            rc = 0;
+        } else if (rc != 0 && error != NULL) {
+            *error = why;
+        }
     }
     if (rc == 0)
         nb_engine_apply(s->engine, batch);
