@@ -27,7 +27,9 @@ static int stage_find_label(struct nb_stage *s, struct nb_error *error)
         s->refused = true;
         change->receipt.code = nb_error_set(
             &change->receipt.error, rc,
-            "the model has %u labels already, the limit of the setting `labels`", count);
+            "the model has %u labels already, the limit of the setting `labels`; those without "
+            "documents count, because an undo may bring them back",
+            count);
         return 0;
     }
     s->new_label = rc == 0;

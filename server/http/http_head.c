@@ -50,6 +50,7 @@ enum field {
     FORWARDED,
     FORWARDED_FOR,
     HOST,
+    IF_MATCH,
     IF_NONE_MATCH,
     ORIGIN,
     SEC_FETCH_SITE,
@@ -73,6 +74,7 @@ static const struct nb_string NAMES[FIELDS] = {
     [FORWARDED] = NAME("Forwarded"),
     [FORWARDED_FOR] = NAME("X-Forwarded-For"),
     [HOST] = NAME("Host"),
+    [IF_MATCH] = NAME("If-Match"),
     [IF_NONE_MATCH] = NAME("If-None-Match"),
     [ORIGIN] = NAME("Origin"),
     [SEC_FETCH_SITE] = NAME("Sec-Fetch-Site"),
@@ -437,6 +439,13 @@ static void check_request(struct nb_http_call *call, struct head *head, const ch
     if (head->value[EXPECT] != NULL && !call->expects_continue) {
         nb_reply_problem(request, MHD_HTTP_EXPECTATION_FAILED,
                          "the only expectation that is met is 100-continue");
+        return;
+    }
+    if (head->value[IF_MATCH] != NULL && strcmp(request->route->method, "GET") != 0 &&
+        !request->route->protocol->is_for_mail) {
+        nb_reply_problem(request, MHD_HTTP_PRECONDITION_FAILED,
+                         "nothing here has an entity tag that If-Match could name; "
+                         "\"If-None-Match: *\" changes nothing that exists");
         return;
     }
     if (read_query(call, &error) != 0) {

@@ -194,6 +194,18 @@ def test_states_that_forbid(api):
         api.delete(fresh).ok(204)
 
 
+def test_if_match_is_not_overheard(api):
+    """Who sends it relies on it; no model has an entity tag."""
+    path = "/v1/models/" + api.name()
+    for tag in ('"abc"', "*", 'W/"1"'):
+        refused(api.call("PUT", path, {}, **{"If-Match": tag}), 412, "If-None-Match")
+    refused(api.get(path), 404)
+    api.post(path + "/train", {"text": "a", "label": "x", "id": "1"}).ok()
+    refused(api.call("POST", path + "/train", {"text": "b", "label": "y", "id": "1"}, **{"If-Match": '"1"'}), 412)
+    refused(api.call("DELETE", path, **{"If-Match": '"1"'}), 412)
+    equal(api.call("GET", path, **{"If-Match": '"1"'}).ok().json["documents"], 1)
+
+
 def test_unknown_models(api):
     path = "/v1/models/" + api.name()
     for method, tail, body in (("GET", "", None), ("DELETE", "", None), ("GET", "/vocabulary?label=a", None),
@@ -203,6 +215,15 @@ def test_unknown_models(api):
                                ("POST", "/untrain", {"id": "x"})):
         refused(api.call(method, path + tail, body), 404)
     refused(api.get(path), 404)
+
+
+def test_labels_without_documents_count(api):
+    client = api.another(config={"models": {"labels": 2}}).start().client
+    for label in ("x", "y"):
+        client.post("/v1/models/m/train", {"text": "a", "label": label, "id": label}).ok()
+    client.delete("/v1/models/m/labels/x").ok()
+    refused(client.post("/v1/models/m/train", {"text": "a", "label": "z", "id": "z"}), 413, "2 labels", "without documents count")
+    client.post("/v1/models/m/train", {"text": "a", "label": "x", "id": "x"}).ok()
 
 
 def test_too_large_says_the_limit(api):
