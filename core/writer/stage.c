@@ -584,11 +584,11 @@ static bool is_staged(const struct nb_group_model *model)
 }
 
 /* A model that was stacked once keeps records of weights, and one by the book those of the
- * regression of core/model/known.h. */
+ * regression of core/model/known.h, also when these are zeros again. */
 static bool has_weights(const struct nb_live *live)
 {
     struct nb_stack_weights *weights = live->published->weights;
-    return nb_published_is_stacked(live->published) ||
+    return nb_published_is_stacked(live->published) || live->checkpoint.weights > 0 ||
            nb_weights_places(nb_stack_weights_order(weights)) > 0 ||
            nb_weights_places(nb_stack_weights_known(weights)) > 0;
 }
