@@ -176,7 +176,7 @@ static bool is_mark(char c)
     return c == '.' || c == ':' || c == '@';
 }
 
-#ifdef __SSE2__
+#ifdef __SSE2__ /* else classifying a mail takes 3 % more processor time */
 
 /* Selects the bytes from `from` to `from` + `more`. */
 static inline __m128i in_range(__m128i text, char from, char more)

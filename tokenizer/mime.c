@@ -17,20 +17,9 @@ static bool is_of_name(char c)
     return c > ' ' && c < 0x7f && c != ':';
 }
 
-/* Returns the first byte from `at` on that cannot be in a name; `end` if there is none. A loop over
- * single bytes is mispredicted at its end, once for each line. */
+/* Returns the first byte from `at` on that cannot be in a name; `end` if there is none. */
 static const char *name_end(const char *at, const char *end)
 {
-#ifdef __SSE2__
-    for (; end - at >= 16; at += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)at);
-        __m128i visible = nb_ascii_between(text, '!', '~');
-        __m128i name = _mm_andnot_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(':')), visible);
-        unsigned ends = ~(unsigned)_mm_movemask_epi8(name) & 0xFFFF;
-        if (ends != 0)
-            return at + __builtin_ctz(ends);
-    }
-#endif
     while (at < end && is_of_name(*at))
         at++;
     return at;

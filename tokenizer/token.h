@@ -131,7 +131,8 @@ int nb_ngrams_count(struct nb_tokenizing *t, const unsigned char *text, const un
  * test per word. */
 /* Returns the first byte from `from` on that may mark a link or an address: ':', '@', or a 'w'
  * before another 'w', in any case; near the end it may be a single 'w'. Returns `end` if there is
- * none. */
+ * none. Without SSE2 here and in squeeze (token.c), classifying a mail takes 4 % more processor
+ * time. */
 static inline const unsigned char *nb_link_mark(const unsigned char *from, const unsigned char *end)
 {
 #ifdef __SSE2__

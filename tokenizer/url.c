@@ -43,35 +43,12 @@ static bool is_host_byte(char c)
     return is_alphanumeric(c) || c == '.' || c == '-' || c == '_';
 }
 
-/* Returns how many bytes at the beginning of a text may be in a host. Stops when fewer than sixteen
- * bytes are left. */
-static inline size_t host_bytes(struct nb_string s)
-{
-    size_t done = 0;
-#ifdef __SSE2__
-    for (; s.length - done >= 16; done += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(s.bytes + done));
-        __m128i letter = nb_ascii_between(_mm_or_si128(text, _mm_set1_epi8(0x20)), 'a', 'z');
-        __m128i digit = nb_ascii_between(text, '0', '9');
-        __m128i mark = _mm_or_si128(nb_ascii_between(text, '-', '.'),
-                                    _mm_cmpeq_epi8(text, _mm_set1_epi8('_')));
-        /* Bytes above 0x7F have the highest bit set, and no other class has them. */
-        __m128i host = _mm_or_si128(_mm_or_si128(letter, digit), _mm_or_si128(mark, text));
-        if (_mm_movemask_epi8(host) != 0xFFFF)
-            break;
-    }
-#else
-    (void)s;
-#endif
-    return done;
-}
-
 bool nb_is_host(struct nb_string s)
 {
     if (s.length == 0 || s.length > HOST_BYTES || !is_alphanumeric(s.bytes[0]) ||
         !is_alphanumeric(s.bytes[s.length - 1]))
         return false;
-    for (size_t i = host_bytes(s); i < s.length; i++)
+    for (size_t i = 0; i < s.length; i++)
         if (!is_host_byte(s.bytes[i]))
             return false;
     const char *end = s.bytes + s.length, *last = NULL; /* the last dot */
@@ -135,38 +112,12 @@ int nb_tokenize_host(struct nb_tokenizing *t, enum nb_field field, const char *p
                             : count_labels(t, field, prefix, host);
 }
 
-/* Copies the beginning of a URL as long as its bytes need no decoding, and at least sixteen bytes
- * of the URL and of the room are left. Returns how many bytes were copied. */
-static inline size_t copy_plain(const char *url, size_t length, char *out, size_t room)
-{
-    size_t done = 0;
-#ifdef __SSE2__
-    for (size_t most = length < room ? length : room; most - done >= 16; done += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(url + done));
-        __m128i blank = _mm_cmpeq_epi8(_mm_max_epu8(text, _mm_set1_epi8(' ')), _mm_set1_epi8(' '));
-        __m128i other = _mm_or_si128(blank, _mm_cmpeq_epi8(text, _mm_set1_epi8('%')));
-        unsigned others = (unsigned)_mm_movemask_epi8(other);
-        _mm_storeu_si128((__m128i *)(void *)(out + done), text);
-        if (others != 0)
-            return done + (unsigned)__builtin_ctz(others);
-    }
-#else
-    (void)url, (void)length, (void)out, (void)room;
-#endif
-    return done;
-}
-
 /* Copies a URL with %XX decoded and without white space and control characters, which browsers
  * leave out. */
 static struct nb_string decode(const char *url, size_t length, char out[URL_BYTES])
 {
     size_t used = 0;
     for (size_t i = 0; i < length && used < URL_BYTES; i++) {
-        size_t plain = copy_plain(url + i, length - i, out + used, URL_BYTES - used);
-        i += plain;
-        used += plain;
-        if (i == length || used == URL_BYTES)
-            break;
         int high = url[i] == '%' && i + 2 < length ? nb_hex_digit(url[i + 1]) : -1;
         int low = high >= 0 ? nb_hex_digit(url[i + 2]) : -1;
         if (low >= 0) {

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "core/base/error.h"
 #include "core/bayes/score_view.h"
 #include "core/bayes/scorer.h"
@@ -35,7 +31,7 @@ struct two_labels {
 /* The words of a step. */
 struct words {
     uint32_t size;
-    uint8_t place[NB_MODEL_STEP + 3];  /* in the step; up to three are written past the end */
+    uint8_t place[NB_MODEL_STEP + 1];  /* in the step; one may be written past the end */
     uint32_t count[NB_MODEL_STEP + 1]; /* in the document; up to one is written past the end */
     uint64_t
         n[NB_MODEL_STEP + 1]; /* occurrences: label 0 in the lower half, label 1 in the upper */
@@ -50,14 +46,13 @@ struct listing {
     bool has_values;
 };
 
-/* Lists the words that have rows, from the feature at `start` on. The next word overwrites the
- * place of a feature that is none. */
-static void list_rest(struct words *words, struct listing *listing,
-                      const struct nb_feature *features, size_t start, size_t step,
-                      const uint32_t *rows)
+/* Lists the words that have rows. The next word overwrites the place of a feature that is none. */
+static void list_words(struct words *words, struct listing *listing,
+                       const struct nb_feature *features, size_t step, const uint32_t *rows)
 {
-    uint32_t size = words->size;
-    for (size_t i = start; i < step; i++) {
+    uint32_t size = 0;
+    *listing = (struct listing){.total = 0};
+    for (size_t i = 0; i < step; i++) {
         enum nb_field field = nb_feature_field(features[i].id);
         bool is_token = nb_field_is_token(field);
         listing->has_values |= field == NB_FIELD_VALUE;
@@ -66,81 +61,6 @@ static void list_rest(struct words *words, struct listing *listing,
         size += is_token & (rows[i] != NB_NO_ROW);
     }
     words->size = size;
-}
-
-#ifdef __SSE2__
-_Static_assert(NB_FIELD_CASE == 8 && NB_FIELD_VALUE >= 16 && NB_FIELDS <= 16 && NB_FIELD_BITS == 5,
-               "tokens have no upper bit of two, values have the first");
-
-typedef uint32_t four_places __attribute__((aligned(1), may_alias));
-
-/* The places of the words among four features, a byte each. The index has a bit for each word. */
-static const four_places places_of[16] = {
-    0,   0x0,   0x1,   0x100,   0x2,   0x200,   0x201,   0x20100,
-    0x3, 0x300, 0x301, 0x30100, 0x302, 0x30200, 0x30201, 0x3020100,
-};
-
-/* The number of words, by the same index: without a CPU instruction, counting bits is a call. */
-static const uint8_t counts_of[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-
-static inline __m128i features_at(const struct nb_feature *feature)
-{
-    return _mm_loadu_si128((const __m128i *)feature);
-}
-
-/* Returns for two features the upper half of the id and the count. */
-static inline __m128 parts_of(const struct nb_feature *features)
-{
-    _Static_assert(sizeof *features == 16 && offsetof(struct nb_feature, count) == 8, "one load");
-    return _mm_shuffle_ps(_mm_castsi128_ps(features_at(features)),
-                          _mm_castsi128_ps(features_at(features + 1)), _MM_SHUFFLE(2, 1, 2, 1));
-}
-
-/* Begins the list, with four features at once. Returns how many features it has seen. */
-static size_t list_fours(struct words *words, struct listing *listing,
-                         const struct nb_feature *features, size_t step, const uint32_t *rows)
-{
-    const __m128i zero = _mm_setzero_si128(), none = _mm_set1_epi32(-1);
-    __m128i total = zero, all = zero;
-    uint32_t size = 0;
-    size_t i = 0;
-    for (; i + 4 <= step; i += 4) {
-        __m128 low = parts_of(features + i), high = parts_of(features + i + 2);
-        __m128i ids = _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
-        __m128i counts = _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
-        __m128i is_token = _mm_cmpeq_epi32(_mm_srli_epi32(ids, 30), zero);
-        __m128i is_new = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)(rows + i)), none);
-        counts = _mm_and_si128(counts, is_token);
-        total = _mm_add_epi64(total, _mm_add_epi64(_mm_unpacklo_epi32(counts, zero),
-                                                   _mm_unpackhi_epi32(counts, zero)));
-        all = _mm_or_si128(all, ids);
-        int listed = _mm_movemask_ps(_mm_castsi128_ps(_mm_andnot_si128(is_new, is_token)));
-        *(four_places *)(words->place + size) = places_of[listed] + (uint32_t)i * 0x1010101u;
-        size += counts_of[listed];
-    }
-    uint64_t totals[2];
-    memcpy(totals, &total, sizeof totals);
-    listing->total = totals[0] + totals[1];
-    listing->has_values = _mm_movemask_ps(_mm_castsi128_ps(all)) != 0;
-    words->size = size;
-    return i;
-}
-#else
-static size_t list_fours(struct words *words, struct listing *listing,
-                         const struct nb_feature *features, size_t step, const uint32_t *rows)
-{
-    (void)features, (void)step, (void)rows;
-    *listing = (struct listing){.total = 0};
-    words->size = 0;
-    return 0;
-}
-#endif
-
-static void list_words(struct words *words, struct listing *listing,
-                       const struct nb_feature *features, size_t step, const uint32_t *rows)
-{
-    size_t next = list_fours(words, listing, features, step, rows);
-    list_rest(words, listing, features, next, step, rows);
 }
 
 /* The cells of two rows, and the same in memory. (gcc 14 for arm64 crashes over an argument of a

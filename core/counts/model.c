@@ -478,6 +478,9 @@ confirm(const struct look_up *l, struct waiting *waiting, size_t j, size_t slot,
 }
 
 #ifdef __SSE2__
+/* Four rows at once: with one at a time, classifying a mail takes 5 % more processor time, a text
+ * by the book 6 %. */
+
 /* As nb_code_pair for four codes: returns the lower halves of the cells, with d of both labels. */
 static inline __m128i documents_of(__m128i codes)
 {

@@ -7,7 +7,6 @@
 #include <assert.h>
 
 #include "core/base/array.h"
-#include "core/counts/count_four.h"
 #include "core/counts/counts.h"
 #include "core/counts/model_private.h"
 #include "core/counts/pairs.h"
@@ -200,60 +199,6 @@ static inline int cell_add(const struct adding *a, struct nb_row_count c, struct
     return 0;
 }
 
-/* Adds rows of any form from *done to `end`. Sets *done to the first row that did not fit, or to
- * `end`. */
-static __attribute__((noinline)) int add_each(const struct adding *a,
-                                              const struct nb_row_count *counts, size_t end,
-                                              size_t *done, struct gains *gains)
-{
-    int rc = 0;
-    for (; rc == 0 && *done < end; *done += rc == 0) {
-        if (*done + NB_MODEL_AHEAD < end)
-            nb_packed_row_prefetch_to_write(
-                nb_row_at(a->rows.table, counts[*done + NB_MODEL_AHEAD].row));
-        rc = cell_add(a, counts[*done], gains);
-    }
-    return rc;
-}
-
-#ifdef __SSE2__
-/* Adds the rows, four at once, for a label that pairs can hold; leaves the last rows, up to three.
- * Returns as add_each. */
-static int add_fours(const struct adding *a, const struct nb_row_count *counts, size_t size,
-                     size_t *done, struct gains *gains)
-{
-    if (a->places[0].most < 0)
-        return 0;
-    const struct nb_count_places places = nb_count_places(a->places);
-    struct nb_four_places at;
-    size_t i = *done;
-    int rc = 0;
-    for (; rc == 0 && i + NB_COUNT_FOUR <= size; i += NB_COUNT_FOUR) {
-        for (size_t k = i + NB_MODEL_AHEAD; k < i + NB_MODEL_AHEAD + NB_COUNT_FOUR; k++)
-            if (k < size)
-                nb_packed_row_prefetch_to_write(nb_row_at(a->rows.table, counts[k].row));
-        if (__builtin_expect(!nb_count_four(&a->rows, &places, counts + i, &at), 0)) {
-            *done = i;
-            rc = add_each(a, counts, i + NB_COUNT_FOUR, done, gains);
-            continue;
-        }
-#pragma GCC unroll 4
-        for (unsigned k = 0; k < NB_COUNT_FOUR; k++)
-            add_gain(a, at.rows[k]->id, counts[i + k].count, at.are_empty[k] != 0, gains);
-    }
-    if (rc == 0)
-        *done = i;
-    return rc;
-}
-#else
-static int add_fours(const struct adding *a, const struct nb_row_count *counts, size_t size,
-                     size_t *done, struct gains *gains)
-{
-    (void)a, (void)counts, (void)size, (void)done, (void)gains;
-    return 0;
-}
-#endif
-
 static void cell_take(struct nb_model *model, uint32_t label, struct nb_row_count c)
 {
     struct nb_packed_row *packed = nb_model_packed(model, c.row);
@@ -290,9 +235,11 @@ static int add_all(struct nb_model *model, uint32_t label, const struct nb_row_c
     const struct adding a = {model, nb_counts_rows(model), nb_pair_places(label), label};
     struct gains gains = {0};
     size_t done = 0;
-    int rc = add_fours(&a, counts, size, &done, &gains);
-    if (rc == 0)
-        rc = add_each(&a, counts, size, &done, &gains);
+    int rc = 0;
+    for (; rc == 0 && done < size; done += rc == 0) {
+        prefetch_row(model, counts, size, done + NB_MODEL_AHEAD);
+        rc = cell_add(&a, counts[done], &gains);
+    }
     *fresh = add_gains(model, label, &gains);
     while (rc != 0 && done > 0)
         cell_take(model, label, counts[--done]);

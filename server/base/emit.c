@@ -518,47 +518,11 @@ static char *copy_ascii(char *to, const unsigned char *at, const unsigned char *
     return to;
 }
 
-#ifdef __SSE2__
-/* Copies a text of `half` to 2 * `half` bytes if all of them stand for themselves: its first and
- * its last `half` bytes, which may overlap. `half` is 2, 4 or 8, a constant in every call. */
-static inline bool copy_halves(char *to, const unsigned char *at, size_t length, size_t half)
-{
-    uint64_t first = UINT64_C(0x2020202020202020), last = first;
-    memcpy(&first, at, half);
-    memcpy(&last, at + length - half, half);
-    if (nb_json_odd_of(_mm_set_epi64x((long long)last, (long long)first)) != 0)
-        return false;
-    memcpy(to, &first, half);
-    memcpy(to + length - half, &last, half);
-    return true;
-}
-
-/* Copies the last `left` bytes (less than 16) of a text of `length` bytes (at least 2) if all of
- * them stand for themselves; it may copy bytes before them again. False: nothing was copied. */
-static bool copy_left(char *to, const unsigned char *at, size_t length, size_t left)
-{
-    assert(length >= 2 && left < 16 && left <= length);
-    if (length >= 16)
-        return copy_halves(to + left - 16, at + length - 16, 16, 8);
-    if (length < 4)
-        return copy_halves(to, at, length, 2);
-    return length < 8 ? copy_halves(to, at, length, 4) : copy_halves(to, at, length, 8);
-}
-#else
-static bool copy_left(char *to, const unsigned char *at, size_t length, size_t left)
-{
-    (void)to, (void)at, (void)length, (void)left;
-    return false;
-}
-#endif
-
 static char *copy_escaped(char *to, const unsigned char *at, const unsigned char *end)
 {
     size_t whole = (size_t)(end - at), plain = nb_json_plain((const char *)at, whole);
     memcpy(to, at, plain);
     to += plain;
-    if (whole >= 2 && whole - plain < 16 && copy_left(to, at, whole, whole - plain))
-        return to + (whole - plain);
     at += plain;
     while (at < end) {
         if (*at < 0x80) {
