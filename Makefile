@@ -66,7 +66,7 @@ endif
 ifeq ($(FLAVOUR),release)
 $(BUILD)/core/%.o $(BUILD)/tokenizer/%.o: private SPEED := -O3
 endif
-HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE
+HARDEN := -fstack-protector-strong -fPIE
 LINK_FLAGS := $(filter -fsanitize% -fno-sanitize% --coverage,$(OPTIMIZE_$(FLAVOUR)))
 ifeq ($(FLAVOUR),oss)
 LINK_FLAGS := $(CFLAGS)
@@ -85,6 +85,8 @@ SYSTEM := -D_GNU_SOURCE -ffp-contract=off
 TARGET := $(shell $(CC) $(filter --target%,$(CFLAGS)) -dumpmachine 2>/dev/null)
 SYSTEM += $(if $(filter i386-% i486-% i586-% i686-% arm-%,$(TARGET)),-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64)
 SYSTEM += $(if $(filter i386-% i486-% i586-% i686-%,$(TARGET)),-msse2 -mfpmath=sse) $(if $(filter s390x-%,$(TARGET)),-fexcess-precision=fast)
+# clang does not know this for arm.
+HARDEN += $(if $(filter arm-%,$(TARGET)),,-fstack-clash-protection)
 # The caller's CFLAGS and LDFLAGS come last.
 ALL_CFLAGS = -std=c11 $(SYSTEM) -g $(OPTIMIZE_$(FLAVOUR)) $(SPEED) $(HARDEN) $(WARNINGS) -pthread \
              $(INCLUDES) -MMD -MP $(CFLAGS)
