@@ -112,6 +112,20 @@ def test_the_state_before_is_restored(api):
     verified(api, daemon.data)
 
 
+def test_what_an_undo_asked_for_does_not_come_back(api):
+    """Also where it found no document, because another source has changed them all since."""
+    daemon = api.another().start()
+    path, client = "/v1/models/m", daemon.client
+    client.put(path, {"preset": "book"}).ok(201)
+    for source, label in (("good", "ham"), ("first", "spam"), ("second", "other")):
+        train(client, path, [{"text": "tea with milk", "label": label, "id": "a", "source": source}])
+    equal(undo(client, path, source="first")["documents"], 0)
+    equal(undo(client, path, source="second")["restored"], 1)
+    equal(client.get(path + "/documents/a").ok().json["source"], "good")
+    daemon.stop()
+    verified(api, daemon.data)
+
+
 def kept(daemon):
     """How many superseded states the store of a stopped daemon keeps."""
     out = subprocess.run(["mdb_dump", "-s", "kept", daemon.data], capture_output=True, check=True).stdout

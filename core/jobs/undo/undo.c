@@ -153,12 +153,15 @@ struct listing {
     void *user;
 };
 
+/* Lists a note of an undo that took something back. */
 static int list_note(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     const struct listing *l = user;
     struct nb_undo_note note;
     int rc = nb_undo_note_read(entry, &note, error);
-    return rc != 0 ? rc : l->visit(l->user, &note);
+    if (rc != 0 || note.documents == 0)
+        return rc;
+    return l->visit(l->user, &note);
 }
 
 int nb_engine_undone(struct nb_engine *engine, struct nb_string model, uint64_t from,
@@ -270,11 +273,20 @@ static int count_receipts(struct undoing *u, const struct nb_batch *batch, struc
     return rc;
 }
 
+/* Whether the note of an undo that takes nothing back is needed. What it asks for may stand behind
+ * changes of others: an undo of these must not bring it back. */
+static bool needs_note(const struct undoing *u)
+{
+    const struct nb_undo_options *o = u->options;
+    return u->search.is_done && u->report->documents == 0 && u->report->changed_since == 0 &&
+           o->id_count == 0 && o->label.length == 0;
+}
+
 static int step(struct undoing *u, size_t most, struct nb_error *error)
 {
     struct nb_batch *batch = NULL;
     int rc = nb_undo_search_some(&u->search, most, error);
-    if (rc != 0 || u->search.count == 0)
+    if (rc != 0 || (u->search.count == 0 && !needs_note(u)))
         return rc;
     rc = nb_batch_new_of(u->engine, u->live, &batch, error);
     if (rc == 0)
