@@ -92,11 +92,11 @@ static void refining_tell_why_off(struct nb_live *live, char *text, size_t room)
 static bool is_behind(const struct nb_refined *refined, const struct state *s, uint64_t replaced,
                       uint64_t part)
 {
-    if (refined == NULL || refined->several == NULL)
-        return refined == NULL || refined->labelled != s->labelled;
+    if (refined == NULL)
+        return true;
     uint64_t fitted = refined->labelled, now = s->labelled;
     uint64_t changed = replaced - refined->replaced + (now > fitted ? now - fitted : fitted - now);
-    return changed * part > now;
+    return refined->several == NULL ? changed > 0 : changed * part > now;
 }
 
 static bool has_grown(uint64_t then, uint64_t now)

@@ -507,3 +507,16 @@ def test_a_table_of_tags_becomes_a_classified_table(api):
     holds("'Strom' is new, and there is 'strom'" in client.said, client.said)
     client.run("train", "-m", name, "--new-label", bad)
     equal(labels_of(api, "/v1/models/" + name)["Strom"], 1)
+
+
+def test_the_first_label_of_a_document_that_had_none(api):
+    """A verdict before it has found nothing to fit."""
+    path = "/v1/models/" + api.name()
+    for change in (lambda: api.post(path + "/train", {"id": "a", "text": "tea", "labels": ["x"]}),
+                   lambda: api.call("PATCH", path + "/documents/a", {"labels": ["x"]})):
+        api.put(path, {"label_set": "several"}).ok(201)
+        api.post(path + "/train", {"id": "a", "text": "tea with milk", "labels": []}).ok()
+        refused(api.post(path + "/classify", {"text": "tea"}), 409)
+        change().ok()
+        equal(list(api.post(path + "/classify", {"text": "tea"}).ok().json["probabilities"]), ["x"])
+        api.delete(path).ok(204)
