@@ -276,7 +276,7 @@ double nb_moments_mean(const struct nb_moments *moments)
 {
     if (moments->count == 0)
         return 0;
-    return (double)(nb_int128)moments->sum / (double)moments->count * NB_FIXED_UNIT;
+    return nb_int128_double((nb_int128)moments->sum) / (double)moments->count * NB_FIXED_UNIT;
 }
 
 /* Computes (n * sum of squares - square of the sum) / n^2; subtracts exact whole numbers. */
@@ -293,5 +293,5 @@ double nb_moments_variance(const struct nb_moments *moments)
 double nb_moments_deviation(const struct nb_moments *moments, nb_int128 fixed)
 {
     nb_uint128 times_n = (nb_uint128)fixed * moments->count - moments->sum;
-    return (double)(nb_int128)times_n / (double)moments->count * NB_FIXED_UNIT;
+    return nb_int128_double((nb_int128)times_n) / (double)moments->count * NB_FIXED_UNIT;
 }

@@ -6,6 +6,8 @@
 #ifndef NB_CORE_BASE_WIDE_H
 #define NB_CORE_BASE_WIDE_H
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Compilers have __int128 for processors of 64 bits only. The type of C23 is for the others: gcc 14
@@ -17,6 +19,24 @@ __extension__ typedef unsigned __int128 nb_uint128;
 __extension__ typedef _BitInt(128) nb_int128;
 __extension__ typedef unsigned _BitInt(128) nb_uint128;
 #endif
+
+/* Converts to the nearest double; of two that are equally near, to the one whose last bit is 0
+ * (IEEE 754). As a cast does, for which the compilers of 32-bit arm lack the function. */
+static inline double nb_uint128_double(nb_uint128 x)
+{
+    uint64_t high = (uint64_t)(x >> 64);
+    if (high == 0)
+        return (double)(uint64_t)x;
+    int shift = 64 - __builtin_clzll(high);
+    /* The bits that are left out only decide whether the rest is more than a half. */
+    bool is_more = (x & (((nb_uint128)1 << shift) - 1)) != 0;
+    return ldexp((double)((uint64_t)(x >> shift) | is_more), shift);
+}
+
+static inline double nb_int128_double(nb_int128 x)
+{
+    return x < 0 ? -nb_uint128_double(-(nb_uint128)x) : nb_uint128_double((nb_uint128)x);
+}
 
 struct nb_wide {
     nb_uint128 low, high;
@@ -52,7 +72,7 @@ static inline struct nb_wide nb_wide_times(struct nb_wide a, uint64_t times)
 
 static inline double nb_wide_double(struct nb_wide a)
 {
-    return (double)a.high * 0x1p128 + (double)a.low;
+    return nb_uint128_double(a.high) * 0x1p128 + nb_uint128_double(a.low);
 }
 
 #endif

@@ -119,7 +119,7 @@ static void add_number(struct making *m, uint64_t id, uint32_t label, double sha
         &m->expected->numbers[(size_t)label * m->columns->attributes + nb_feature_part(id) / 2];
     nb_int128 fixed = nb_decimal_fixed(id);
     const struct nb_normal one = {
-        .count = share, .mean = (double)fixed * NB_FIXED_UNIT, .documents = 1};
+        .count = share, .mean = nb_int128_double(fixed) * NB_FIXED_UNIT, .documents = 1};
     if (share >= 1)
         nb_moments_add(&n->whole, fixed, 1, 1);
     else

@@ -131,7 +131,7 @@ static void put(const struct nb_document_numbers *n, size_t document, uint32_t f
                 void *user)
 {
     double *values = user;
-    double number = (double)nb_decimal_fixed(id) * NB_FIXED_UNIT;
+    double number = nb_int128_double(nb_decimal_fixed(id)) * NB_FIXED_UNIT;
     values[document * n->count + field] = (number - n->centres[field]) / n->deviations[field];
 }
 

@@ -163,7 +163,7 @@ static double log_density(const struct nb_blend *b, struct nb_normal own, double
 static double number_reading(const struct nb_blend *b, uint64_t id, double smoothing, uint32_t v)
 {
     const struct nb_blend_attributes *a = b->attributes;
-    double number = (double)nb_decimal_fixed(id) * NB_FIXED_UNIT;
+    double number = nb_int128_double(nb_decimal_fixed(id)) * NB_FIXED_UNIT;
     double reading = log_density(b, a->own[v], smoothing, number) -
                      log_density(b, a->rest[v], smoothing, number);
     return fmax(fmin(reading, NB_NUMBER_READING_MOST), -NB_NUMBER_READING_MOST);

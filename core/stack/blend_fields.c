@@ -159,7 +159,7 @@ static bool multiply_density(const struct nb_blend *b, uint64_t id, struct nb_lo
 {
     struct nb_normal all = blend_numbers_all(b, field_of(id));
     double added = added_variance(b);
-    double number = (double)nb_decimal_fixed(id) * NB_FIXED_UNIT;
+    double number = nb_int128_double(nb_decimal_fixed(id)) * NB_FIXED_UNIT;
     if (!(all.count > 0) || !(added > 0))
         return false;
     for (uint32_t v = 0; v < b->size; v++)

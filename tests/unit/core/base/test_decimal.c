@@ -47,8 +47,8 @@ START_TEST(a_number_has_one_form)
         ck_assert_uint_eq(nb_decimal_write(number, text), strlen(cases[i].shown));
         ck_assert_str_eq(text, cases[i].shown);
         ck_assert_uint_eq(decimal(text), number);
-        ck_assert_double_eq_tol((double)nb_decimal_fixed(number) * NB_FIXED_UNIT, atof(text),
-                                1e-14 + fabs(atof(text)) * 1e-15);
+        ck_assert_double_eq_tol(nb_int128_double(nb_decimal_fixed(number)) * NB_FIXED_UNIT,
+                                atof(text), 1e-14 + fabs(atof(text)) * 1e-15);
     }
 }
 END_TEST
@@ -107,6 +107,33 @@ START_TEST(wide_numbers_carry)
 END_TEST
 
 /* Numbers of all sizes come and go: what is left is what was there. */
+/* Ties go to the even neighbour, and the last of 128 bits breaks a tie. */
+START_TEST(wide_numbers_are_rounded_once)
+{
+    const nb_uint128 large = (nb_uint128)1 << 100, half = (nb_uint128)1 << 47;
+    ck_assert_double_eq(nb_uint128_double(UINT64_MAX), 0x1p64);
+    ck_assert_double_eq(nb_uint128_double((nb_uint128)1 << 64), 0x1p64);
+    ck_assert_double_eq(nb_uint128_double(large + half), 0x1p100);
+    ck_assert_double_eq(nb_uint128_double(large + half + 1), 0x1p100 + 0x1p48);
+    ck_assert_double_eq(nb_uint128_double(large + 3 * half - 1), 0x1p100 + 0x1p48);
+    ck_assert_double_eq(nb_uint128_double(large + 3 * half), 0x1p100 + 0x1p49);
+    ck_assert_double_eq(nb_uint128_double(~(nb_uint128)0), 0x1p128);
+    ck_assert_double_eq(nb_int128_double(-(nb_int128)(large + half + 1)), -0x1p100 - 0x1p48);
+    ck_assert_double_eq(nb_int128_double(-7), -7);
+#ifdef __SIZEOF_INT128__ /* else there may be no cast */
+    uint64_t random = 1;
+    for (unsigned i = 0; i < 100000; i++) {
+        nb_uint128 x = 0;
+        for (unsigned k = 0; k < 2; k++)
+            x = x << 64 | (random = random * UINT64_C(6364136223846793005) + 1442695040888963407);
+        x = x >> i % 128 & ~(nb_uint128)0 << i % 97;
+        ck_assert_double_eq(nb_uint128_double(x), (double)x);
+        ck_assert_double_eq(nb_int128_double((nb_int128)x), (double)(nb_int128)x);
+    }
+#endif
+}
+END_TEST
+
 START_TEST(moments_are_exact)
 {
     struct nb_moments m = {0}, none = {0};
@@ -143,6 +170,7 @@ int main(void)
     tcase_add_test(all, what_is_no_number_is_refused);
     tcase_add_test(all, every_number_is_bounded);
     tcase_add_test(all, wide_numbers_carry);
+    tcase_add_test(all, wide_numbers_are_rounded_once);
     tcase_add_test(all, moments_are_exact);
     suite_add_tcase(suite, all);
     return test_run(suite);
