@@ -2,6 +2,7 @@
 #include "server/http/address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <pwd.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include "core/base/number.h"
 
 static const unsigned char MAPPED[12] = {[10] = 0xff, [11] = 0xff}; /* RFC 4291, 2.5.5.2 */
+static_assert(sizeof MAPPED + 4 == sizeof((struct nb_address *)NULL)->bytes, "an IPv4 address");
 
 static void set_v4(struct nb_address *address, const void *bytes)
 {
@@ -66,6 +68,8 @@ bool nb_address_is_v4(const struct nb_address *address)
 
 void nb_address_print(const struct nb_address *address, char text[NB_ADDRESS_TEXT])
 {
+    static_assert(NB_ADDRESS_TEXT >= INET6_ADDRSTRLEN && NB_ADDRESS_TEXT >= INET_ADDRSTRLEN,
+                  "room for every address");
     if (address->kind != NB_ADDRESS_IP) {
         (void)snprintf(text, NB_ADDRESS_TEXT, "%s",
                        address->kind == NB_ADDRESS_FILE ? "socket" : "-");
@@ -135,6 +139,7 @@ void nb_networks_deinit(struct nb_networks *networks)
 
 static bool is_inside(const struct nb_address_range *network, const struct nb_address *address)
 {
+    assert(network->bits <= 128 && address->kind == NB_ADDRESS_IP);
     unsigned bytes = network->bits / 8, rest = network->bits % 8;
     unsigned char mask = (unsigned char)(0xff00 >> rest);
     return memcmp(network->address.bytes, address->bytes, bytes) == 0 &&

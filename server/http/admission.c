@@ -126,6 +126,7 @@ static int check_host(const struct nb_request *request, const struct nb_sender *
 static int refuse_for_now(struct nb_request *request, uint64_t nanoseconds, enum nb_refused reason,
                           const char *what, struct nb_error *error)
 {
+    assert(nanoseconds > 0); /* else the request would have been let in */
     uint64_t seconds = nanoseconds / 1000000000u + 1;
     request->reply.retry_after = seconds < UINT_MAX ? (unsigned)seconds : UINT_MAX;
     nb_metrics_refused(request->server->metrics, reason);
@@ -200,12 +201,14 @@ static int refuse_unknown(const struct nb_request *request, bool has_token, stru
 
 bool nb_request_is_for(const struct nb_request *request, struct nb_string model)
 {
+    assert(request->grant.models != NULL); /* nb_request_check_access has set it */
     return nb_models_match(request->grant.models, model);
 }
 
 int nb_request_check_name(const struct nb_request *request, struct nb_string name,
                           struct nb_error *error)
 {
+    assert(request->grant.models != NULL); /* as above */
     return nb_models_check(request->grant.models, name, error);
 }
 
@@ -324,6 +327,7 @@ static int check_role(struct nb_request *request, struct nb_string token, struct
 int nb_request_check_access(struct nb_request *request, const struct nb_sender *sender,
                             struct nb_error *error)
 {
+    assert(request->route != NULL); /* its role is what is checked */
     const struct nb_access *access = request->access;
     bool is_page = false;
     int rc = check_origin(sender, &is_page, error);
@@ -342,6 +346,7 @@ int nb_request_check_access(struct nb_request *request, const struct nb_sender *
 /* Returns the name of the token in the request, else the protocol. */
 static struct nb_string origin_of(const struct nb_request *request)
 {
+    assert(request->grant.name != NULL && request->route->protocol->door != NULL);
     const char *name = request->grant.name;
     return nb_string_of(name[0] != '\0' ? name : request->route->protocol->door);
 }
@@ -400,6 +405,7 @@ size_t nb_percent_decode(char *text, size_t length)
         text[to] = (char)(high * 16 + low);
         from += 2;
     }
+    assert(to <= length);
     return to;
 }
 
@@ -487,6 +493,7 @@ static int unknown_parameter(const struct nb_request *request, struct nb_string 
         memcpy(known + length, *q, more + 1);
         length += more;
     }
+    assert(length < sizeof known);
     if (length == 0)
         (void)snprintf(known, sizeof known, "none");
     return nb_error_about(error,
@@ -506,6 +513,7 @@ static int given_twice(const char *name, struct nb_error *error)
 int nb_request_add_query(struct nb_request *request, char *name, size_t name_length, char *value,
                          size_t value_length, struct nb_error *error)
 {
+    assert(request->route != NULL && request->route->query != NULL);
     size_t decoded_name = nb_percent_decode(name, name_length);
     size_t decoded_value = nb_percent_decode(value, value_length);
     if (decoded_name == SIZE_MAX || decoded_value == SIZE_MAX)

@@ -120,6 +120,7 @@ static int unpack(struct nb_request *request, struct nb_string *input, size_t *p
 {
     struct nb_transfer *t = request->transfer;
     const struct nb_config *config = request->config;
+    assert(t->chunk != NULL && config->unpack_ratio > 0);
     size_t before = input->length;
     int rc = nb_decoder_pull(t->decoder, input, t->chunk, CHUNK_BYTES, produced, error);
     if (rc != 0)
@@ -170,6 +171,7 @@ static int leave_to(struct nb_request *request, struct nb_work_pool *pool, struc
                     struct nb_error *error)
 {
     struct nb_transfer *t = request->transfer;
+    assert(t->piece.length == 0); /* take_left has taken all of the last piece */
     if (nb_buffer_append(&t->piece, input->bytes, input->length) != 0)
         return nb_error_no_memory(error);
     *input = (struct nb_string){input->bytes + input->length, 0};
@@ -288,6 +290,7 @@ static int finish(struct nb_request *request, struct nb_error *error)
 
 int nb_transfer_finish(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->work == NULL);
     int rc = nb_request_prepare(request, error);
     if (rc != 0)
         return rc;

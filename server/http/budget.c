@@ -95,6 +95,7 @@ int nb_hold_set(struct nb_hold *hold, uint64_t size, struct nb_error *error)
 
 uint64_t nb_held_by(const struct nb_buffer *buffer)
 {
+    assert(buffer->length <= buffer->capacity);
     return buffer->capacity < FRESH_BYTES ? buffer->capacity : buffer->length;
 }
 
@@ -114,6 +115,7 @@ static void free_spare(struct nb_spare *spare)
 /* Keeps this memory and frees the memory that was kept before. */
 static void put(nb_spare_place *place, struct nb_spare *spare)
 {
+    assert(spare->body.length == 0 && spare->body.capacity >= NB_SPARE_LEAST);
     free_spare(atomic_exchange(place, spare));
 }
 
@@ -126,6 +128,7 @@ void nb_spare_take(nb_spare_place *place, struct nb_buffer *body)
         put(place, spare);
         return;
     }
+    assert(spare->body.length == 0 && body->length < spare->body.capacity); /* it fits */
     if (body->length > 0)
         memcpy(spare->body.bytes, body->bytes, body->length);
     spare->body.length = body->length;

@@ -3,6 +3,7 @@
 
 #define ZLIB_CONST /* makes zlib take its input as const */
 
+#include <assert.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,6 +69,7 @@ void nb_decoder_free(struct nb_decoder **decoder)
 
 static void take(struct nb_string *input, size_t length)
 {
+    assert(length <= input->length);
     input->bytes += length;
     input->length -= length;
 }
@@ -76,6 +78,7 @@ static void take(struct nb_string *input, size_t length)
 static int pull_zlib(struct nb_decoder *d, struct nb_string *input, char *out, size_t room,
                      size_t *produced, struct nb_error *error)
 {
+    assert(room > 0); /* else nothing produced would look like the end of the input */
     z_stream *z = &d->zlib;
     size_t done = 0;
     int rc = Z_OK;
@@ -113,6 +116,7 @@ static int pull_zlib(struct nb_decoder *d, struct nb_string *input, char *out, s
 static int pull_zstd(struct nb_decoder *d, struct nb_string *input, char *out, size_t room,
                      size_t *produced, struct nb_error *error)
 {
+    assert(room > 0 && d->zstd != NULL);
     ZSTD_inBuffer in = {input->bytes, input->length, 0};
     ZSTD_outBuffer to = {out, room, 0};
     *produced = 0;
@@ -192,6 +196,7 @@ int nb_decoder_append_some(struct nb_decoder *decoder, struct nb_string *input, 
         return rc;
     if (produced > most - out->length)
         return nb_body_too_large(most, error);
+    assert(produced <= PULL_BYTES && out->length + produced <= out->capacity);
     out->length += produced;
     *is_all = produced == 0;
     return 0;

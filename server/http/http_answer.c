@@ -23,6 +23,7 @@
 
 void nb_request_begin(struct nb_request *request)
 {
+    assert(request->server != NULL && request->configuration == NULL); /* it begins once */
     request->started = nb_clock_monotonic();
     request->configuration = nb_configurations_take(request->server);
     request->config = &request->configuration->config;
@@ -47,6 +48,7 @@ int nb_request_prepare(struct nb_request *request, struct nb_error *error)
 
 int nb_request_handle(struct nb_request *request, struct nb_string body, struct nb_error *error)
 {
+    assert(request->has_caught_up && (request->is_prepared || request->route->prepare == NULL));
     assert(!request->is_lines);
     request->body = body;
     int rc = request->route->handler(request, error);
@@ -78,6 +80,7 @@ static void add_number(const struct nb_request *request, const char *content_typ
 
 int nb_reply_with(struct nb_request *request, unsigned status, const char *content_type)
 {
+    assert(status >= 200 && status < 600);
     add_number(request, content_type, &request->reply.body);
     request->reply.status = status;
     request->reply.content_type = content_type;
@@ -178,6 +181,7 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
 {
     const struct nb_protocol *protocol =
         request->route != NULL ? request->route->protocol : &nb_protocol_api;
+    assert(protocol != NULL && protocol->problem != NULL);
     assert(status >= 400);
     nb_reply_deinit(&request->reply);
     const char *type = protocol->problem(request, status, detail);
@@ -187,6 +191,7 @@ void nb_reply_problem(struct nb_request *request, unsigned status, const char *d
 /* Appends the raw path: after decoding, different paths could look the same. */
 static int locate(struct nb_request *request)
 {
+    assert(request->target != NULL && request->urls.length > 0); /* the caller has checked it */
     const char *url = request->urls.bytes;
     size_t length = strlen(url);
     while (length > 0 && url[length - 1] == '/')
@@ -199,6 +204,7 @@ static int locate(struct nb_request *request)
 static void reply_elsewhere(struct nb_request *request, const struct nb_error *error)
 {
     int status = nb_json_status(error->code);
+    assert(request->urls.length == 0 || request->urls.bytes[request->urls.length - 1] == '\0');
     nb_reply_deinit(&request->reply);
     struct nb_emitter e = nb_emit_begin(&request->reply.body);
     nb_emit_open(&e, '{');

@@ -210,6 +210,7 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
     struct nb_request *request = &call->request;
     struct nb_match match;
     char detail[128];
+    static_assert(sizeof request->reply.allow == sizeof match.allow, "copied as a whole");
     request->target = url;
     request->path = strdup(url);
     if (request->path == NULL) {
@@ -224,6 +225,7 @@ static bool find_route(struct nb_http_call *call, const char *url, const char *m
     request->id = match.parameters[1];
     switch (result) {
     case NB_ROUTE_FOUND:
+        assert(match.route != NULL && match.index < request->server->route_count);
         return true;
     case NB_ROUTE_BAD_PATH:
         nb_reply_problem(request, MHD_HTTP_BAD_REQUEST,
@@ -521,6 +523,7 @@ static size_t split_path(char *path, struct nb_string segments[SEGMENTS_MOST], b
 static bool matches(const struct nb_route *route, const struct nb_string *segments, size_t count,
                     struct nb_string parameters[NB_PATH_PARAMETERS])
 {
+    assert(count <= SEGMENTS_MOST);
     const char *pattern = route->pattern;
     size_t taken = 0;
     for (size_t i = 0; i < count; i++) {
@@ -622,6 +625,7 @@ static bool find_methods(struct nb_http_call *call, const char *url)
 {
     const struct nb_server *server = call->request.server;
     struct nb_match match;
+    static_assert(sizeof call->methods == sizeof match.allow, "copied as a whole");
     char *path = strdup(url);
     if (path == NULL) {
         nb_reply_problem(&call->request, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
@@ -668,5 +672,6 @@ size_t nb_cors_fields(const struct nb_http_call *call, struct nb_cors_field fiel
     fields[count++] = (struct nb_cors_field){"Access-Control-Allow-Methods", call->methods};
     fields[count++] = (struct nb_cors_field){"Access-Control-Allow-Headers", SENT};
     fields[count++] = (struct nb_cors_field){"Access-Control-Max-Age", SECONDS};
+    assert(count <= NB_CORS_FIELDS);
     return count;
 }

@@ -63,6 +63,7 @@ static ssize_t give(void *user, uint64_t position, char *bytes, size_t room)
 {
     struct nb_http_call *call = user;
     struct nb_reply *reply = &call->request.reply;
+    assert(reply->next != NULL); /* else the reply would be sent as a whole */
     struct nb_error error = {0};
     (void)position;
     nb_handler *again = call->request.again; /* ends the piece that the pool has made */
@@ -150,6 +151,7 @@ static struct MHD_Response *make_response(struct nb_http_call *call)
     if (reply->next != NULL)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, call, NULL);
     if (reply->has_spool && reply->spool.file >= 0) {
+        assert(reply->spool.tail.length == 0); /* nb_spool_finish has moved all to the file */
         response = MHD_create_response_from_fd64(reply->spool.written, reply->spool.file);
         if (response != NULL)
             reply->spool.file = -1; /* the library closes it */
@@ -266,6 +268,7 @@ static enum MHD_Result answer_at_once(struct nb_http_call *call)
     struct nb_buffer more = {0};
     if (reply->is_withheld || !nb_connection_enter(call->held, NB_PHASE_OVER))
         return MHD_NO;
+    assert(!call->is_queued); /* else the client would get two replies */
     assert(nb_reply_is_there(&call->request) && reply->content_type != NULL); /* a problem, */
     assert(!reply->has_spool && reply->next == NULL); /* the reply is in memory */
     int length = snprintf(head, sizeof head,
@@ -478,6 +481,7 @@ void nb_http_on_completed(void *user, struct MHD_Connection *connection, void **
     struct nb_http_call *call = *state;
     if (call == NULL)
         return;
+    assert(call->held->call == call && call->held->spare == NULL); /* as `begin` has left them */
     bool is_complete = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
     bool is_answered = is_complete || call->lingers;
     unsigned status = call->refused != 0 ? call->refused

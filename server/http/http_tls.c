@@ -35,6 +35,7 @@ struct nb_handshakes {
 static void resume(struct nb_handshakes *h, struct nb_connection *held)
 {
     struct MHD_Connection *connection = held->shaking.connection;
+    assert(held->shaking.before != NULL || h->waiting == held); /* it is in the list */
     if (held->shaking.before != NULL)
         held->shaking.before->shaking.after = held->shaking.after;
     else
@@ -189,6 +190,7 @@ static void wait_for_client(void *user, bool writes)
 
 void nb_http_tls_begin(struct nb_connection *held, struct MHD_Connection *connection)
 {
+    assert(held->is_tls && held->configuration == NULL);
     held->configuration = nb_configurations_take(held->http->server);
     const struct nb_tls *tls = held->configuration->tls;
     held->shaking.connection = connection;
@@ -211,6 +213,7 @@ void nb_http_tls_end(struct nb_connection *held)
 
 const char *nb_http_certificate(struct nb_connection *held, struct MHD_Connection *connection)
 {
+    assert(held->is_tls && held->configuration != NULL && held->configuration->tls != NULL);
     char name[NB_TLS_NAME];
     if (!held->is_known) {
         held->is_known = true;

@@ -49,6 +49,7 @@ void nb_buckets_free(struct nb_buckets **buckets)
 static struct bucket *find(struct nb_buckets *buckets, struct nb_string key,
                            unsigned char id[ID_BYTES], struct bucket **place)
 {
+    static_assert(ID_BYTES >= sizeof(uint32_t), "the number of the set is a part of the id");
     (void)crypto_shorthash_siphashx24(id, (const unsigned char *)key.bytes, key.length,
                                       buckets->secret);
     uint32_t number;
@@ -68,6 +69,7 @@ static double level_of(const struct bucket *bucket, const struct nb_rate *rate, 
 {
     if (bucket == NULL)
         return rate->burst;
+    assert(rate->per_second > 0);
     double seconds = now > bucket->at ? (double)(now - bucket->at) / 1e9 : 0;
     return fmin(bucket->level + seconds * rate->per_second, rate->burst);
 }
@@ -195,6 +197,7 @@ static struct nb_string text_of(const struct key *key)
 static void add_address(struct key *key, const struct nb_peer *peer)
 {
     const struct nb_address *address = &peer->address;
+    static_assert(sizeof peer->user <= 16 && sizeof address->bytes == 16, "they fit");
     key->bytes[0] = (unsigned char)address->kind;
     memset(key->bytes + 1, 0, 16);
     if (peer->has_user)
@@ -210,6 +213,7 @@ static void add_token(struct key *key, const struct nb_grant *grant)
     assert(grant->token != NULL && (key->length == 0 || key->length == 17)); /* an address */
     if (key->length == 0)
         key->bytes[key->length++] = TOKEN;
+    assert(key->length + NB_TOKEN_HASH <= sizeof key->bytes);
     memcpy(key->bytes + key->length, grant->token->hash, NB_TOKEN_HASH);
     key->length += NB_TOKEN_HASH;
 }

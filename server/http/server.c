@@ -90,6 +90,7 @@ const struct nb_configuration *nb_configurations_take(struct nb_server *server)
 {
     pthread_mutex_lock(&server->lock);
     const struct nb_configuration *taken = server->in_force;
+    assert(atomic_load(&changeable(taken)->holders) > 0); /* the server's own hold */
     atomic_fetch_add(&changeable(taken)->holders, 1);
     pthread_mutex_unlock(&server->lock);
     return taken;
@@ -99,6 +100,7 @@ void nb_configurations_put(struct nb_server *server, const struct nb_configurati
 {
     pthread_mutex_lock(&server->lock);
     const struct nb_configuration *old = server->in_force;
+    assert(old != next && atomic_load(&changeable(next)->holders) > 0);
     server->in_force = next;
     pthread_mutex_unlock(&server->lock);
     nb_configuration_release(&old);
@@ -156,6 +158,7 @@ static int read_file(struct nb_access *access, const struct nb_config *config,
 
 int nb_access_new(const struct nb_config *config, struct nb_access **access, struct nb_error *error)
 {
+    assert((size_t)config->tls_client_role < sizeof ROLES / sizeof ROLES[0]);
     struct nb_access *made = calloc(1, sizeof *made);
     *access = NULL;
     if (made == NULL)
@@ -214,6 +217,7 @@ void nb_forwarding_add(struct nb_forwarding *forwarding, struct nb_string field)
         memmove(chain, chain + 1, (NB_FORWARDED_MOST - 1) * sizeof *chain);
         forwarding->count--;
     }
+    assert(forwarding->count < NB_FORWARDED_MOST);
     chain[forwarding->count++] = field;
 }
 

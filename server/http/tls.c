@@ -208,6 +208,7 @@ static int on_finished(gnutls_session_t session, unsigned type, unsigned when, u
 bool nb_tls_begin(const struct nb_tls *tls, void *session, struct nb_tls_socket *socket)
 {
     assert(socket->file >= 0 && socket->wait != NULL);
+    assert(tls->priorities != NULL); /* nb_tls_new has read them */
     gnutls_transport_set_ptr(session, socket);
     gnutls_transport_set_pull_function(session, pull);
     gnutls_transport_set_pull_timeout_function(session, pull_timeout);

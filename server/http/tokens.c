@@ -108,6 +108,7 @@ static_assert(NB_TOKEN_HASH == crypto_hash_sha256_BYTES, "a hash of SHA-256");
 static const char HASHED[] = "sha256:";
 static const char *const ROLES[] = {
     [NB_ROLE_CLASSIFY] = "classify", [NB_ROLE_TRAIN] = "train", [NB_ROLE_ADMIN] = "admin"};
+static_assert(sizeof ROLES / sizeof ROLES[0] == NB_ROLE_ADMIN + 1, "a name for each role");
 
 bool nb_token_is_name(struct nb_string text)
 {
@@ -139,6 +140,7 @@ bool nb_token_read_hash(struct nb_string text, struct nb_token *token)
 
 void nb_token_print_hash(const struct nb_token *token, char text[NB_TOKEN_HASH_TEXT])
 {
+    static_assert(sizeof HASHED - 1 + 2 * NB_TOKEN_HASH + 1 == NB_TOKEN_HASH_TEXT, "it fits");
     size_t length = sizeof HASHED - 1;
     memcpy(text, HASHED, length);
     (void)sodium_bin2hex(text + length, NB_TOKEN_HASH_TEXT - length, token->hash,
@@ -149,6 +151,7 @@ void nb_token_make(struct nb_token *token, char text[NB_TOKEN_TEXT])
 {
     unsigned char random[32];
     char digits[sodium_base64_ENCODED_LEN(sizeof random, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
+    static_assert(sizeof "bayesd_" - 1 + sizeof digits <= NB_TOKEN_TEXT, "it fits");
     randombytes_buf(random, sizeof random);
     (void)sodium_bin2base64(digits, sizeof digits, random, sizeof random,
                             sodium_base64_VARIANT_URLSAFE_NO_PADDING);
@@ -183,6 +186,7 @@ static void take_name(struct nb_string *item, struct nb_token *token)
     if (!nb_token_is_name((struct nb_string){item->bytes, length}) ||
         item->length - length - 1 < NB_TOKEN_LEAST)
         return;
+    assert(length < sizeof token->name); /* nb_token_is_name has checked it */
     memcpy(token->name, item->bytes, length);
     *item = nb_string_from(*item, length + 1);
 }
@@ -227,6 +231,7 @@ void nb_tokens_deinit(struct nb_tokens *tokens)
 
 int nb_tokens_add(struct nb_tokens *tokens, const struct nb_token *token, struct nb_error *error)
 {
+    assert(token->role >= NB_ROLE_CLASSIFY && token->role <= NB_ROLE_ADMIN);
     if (nb_array_reserve(&tokens->all, &tokens->room, tokens->count + 1, sizeof *token) != 0)
         return nb_error_no_memory(error);
     tokens->all[tokens->count++] = *token;
@@ -235,6 +240,7 @@ int nb_tokens_add(struct nb_tokens *tokens, const struct nb_token *token, struct
 
 int nb_tokens_list(const struct nb_tokens *tokens, enum nb_role role, struct nb_buffer *out)
 {
+    assert(role != NB_ROLE_NONE);
     char hash[NB_TOKEN_HASH_TEXT];
     const char *between = "";
     int rc = 0;
@@ -378,6 +384,7 @@ int nb_token_file_print(const struct nb_tokens *tokens, struct nb_buffer *out)
                                  "role, date, models, hash.\n");
     for (size_t i = 0; i < tokens->count && rc == 0; i++) {
         const struct nb_token *token = &tokens->all[i];
+        assert(token->name[0] != '\0'); /* a line without a name could not be read again */
         nb_token_print_hash(token, hash);
         rc = nb_buffer_printf(out, "%s %s %s %s %s\n", token->name, nb_role_name(token->role),
                               token->created, token->models, hash);

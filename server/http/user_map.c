@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/user_map.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,7 @@ static void put(const struct entry *entry, struct nb_string local, char user[NB_
         copy(user, entry->user);
         return;
     }
+    assert(entry->user.length >= 2);
     int before = (int)(mark - entry->user.bytes);
     int after = (int)entry->user.length - before - 2;
     (void)snprintf(user, NB_USER_NAME, "%.*s%.*s%.*s", before, entry->user.bytes, (int)local.length,
@@ -174,6 +176,7 @@ static void put(const struct entry *entry, struct nb_string local, char user[NB_
 /* Finds a user. `name` is in lower case and not empty. */
 static void find_user(const struct nb_user_map *map, struct nb_string name, char user[NB_USER_NAME])
 {
+    assert(name.length > 0 && name.length < NB_USER_NAME);
     const char *at = memrchr(name.bytes, '@', name.length);
     struct nb_string domain = {"@", 1}, local = name;
     if (at != NULL) {
@@ -187,6 +190,7 @@ static void find_user(const struct nb_user_map *map, struct nb_string name, char
         local.length = (size_t)(plus - local.bytes);
         int length = snprintf(bare, sizeof bare, "%.*s%.*s", (int)local.length, local.bytes,
                               at != NULL ? (int)domain.length : 0, domain.bytes);
+        assert(length >= 0 && (size_t)length < sizeof bare); /* it is shorter than `name` */
         entry = find(map, (struct nb_string){bare, (size_t)length});
     }
     if (entry == NULL)

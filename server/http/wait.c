@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,6 +33,7 @@ void nb_job_queue_init(struct nb_job_queue *queue)
 
 void nb_job_queue_add(struct nb_job_queue *queue, struct nb_work_job *job)
 {
+    assert(*queue->last == NULL);
     job->next = NULL;
     *queue->last = job;
     queue->last = &job->next;
@@ -40,6 +42,7 @@ void nb_job_queue_add(struct nb_job_queue *queue, struct nb_work_job *job)
 struct nb_work_job *nb_job_queue_take(struct nb_job_queue *queue)
 {
     struct nb_work_job *job = queue->first;
+    assert(job != NULL || queue->last == &queue->first);
     if (job == NULL)
         return NULL;
     queue->first = job->next;
@@ -208,6 +211,7 @@ int nb_request_submit(struct nb_request *request, struct nb_batch *batch, nb_han
 {
     struct nb_server *server = request->server;
     assert(nb_batch_size(batch) > 0 && again != NULL);
+    assert(request->again == NULL); /* the handler that runs was taken off */
     if (!nb_request_suspend(request))
         return nb_error_set(error, NB_STOPPING, "the daemon is stopping");
     request->again = again;
@@ -248,6 +252,7 @@ static void on_round_over(struct nb_batch *batch, void *user)
     struct nb_round *round = user;
     count_down(round->server, batch);
     int before = atomic_exchange(&round->state, ROUND_IS_OVER);
+    assert(before != ROUND_IS_OVER); /* a batch is done once */
     /* If the request still runs (ROUND_RUNS), the round belongs to its thread from here on. */
     if (before == ROUND_IS_AWAITED)
         request_resume(round->request);
@@ -278,6 +283,7 @@ int nb_round_wait(struct nb_request *request, struct nb_round *round, nb_handler
                   struct nb_error *error)
 {
     assert(request == round->request && again != NULL);
+    assert(request->again == NULL);
     if (atomic_load(&round->state) == ROUND_IS_OVER)
         return 0;
     if (!nb_request_suspend(request))
@@ -329,6 +335,7 @@ struct nb_work {
 /* Runs the work. On a thread of the pool. */
 static void run(struct nb_work_job *job)
 {
+    static_assert(offsetof(struct nb_work, job) == 0, "the cast below");
     struct nb_work *w = (struct nb_work *)job;
     struct nb_request *request = w->request;
     if (atomic_load(&request->server->is_cutting)) {
@@ -416,7 +423,9 @@ int nb_catch_up_look(const struct nb_request *request, uint64_t number, struct n
 static int look(struct nb_request *request, struct nb_error *error)
 {
     uint64_t number = 0;
-    (void)nb_number_read_whole(request->after, &number); /* this succeeded before */
+    bool is_number = nb_number_read_whole(request->after, &number);
+    assert(is_number); /* nb_catch_up has read it */
+    (void)is_number;
     return nb_catch_up_look(request, number, error);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/call/call.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -108,6 +109,7 @@ bool nb_breaker_begin(struct nb_breaker *breaker, uint64_t now)
 
 bool nb_breaker_end(struct nb_breaker *breaker, uint64_t start, uint64_t now, bool has_reply)
 {
+    assert(now >= start);
     bool was_open = breaker->is_open;
     if (has_reply)
         breaker->last_reply = now;
@@ -164,6 +166,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
 {
     struct nb_call *call = user;
     const struct nb_call_request *request = call->request;
+    assert(call->reply != NULL && request != NULL); /* a request runs */
     size_t length = size * count;
     long status = 0;
     (void)curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -194,6 +197,7 @@ static size_t give_body(char *bytes, size_t size, size_t count, void *user)
 {
     struct nb_call *call = user;
     ssize_t length = call->request->give(call->request->user, bytes, size * count);
+    assert(length <= (ssize_t)(size * count));
     call->is_stopped = length < 0;
     return call->is_stopped ? CURL_READFUNC_ABORT : (size_t)length;
 }
@@ -314,6 +318,8 @@ static int add_text(struct curl_slist **list, const char *name, const char *valu
 static struct curl_slist *headers_of(const struct nb_call *call,
                                      const struct nb_call_request *request)
 {
+    assert(request->headers.length == 0 ||
+           request->headers.bytes[request->headers.length - 1] == '\0');
     struct curl_slist *list = NULL;
     char after[48];
     const struct nb_buffer *token = &call->target->token;
@@ -379,6 +385,7 @@ static int unreachable(const struct nb_call *call, CURLcode result, struct nb_er
 static int attempt(struct nb_call *call, const struct nb_call_request *request,
                    struct nb_error *error)
 {
+    assert(call->url_length < URL_MOST && request->method != NULL && request->path != NULL);
     call->status = 0;
     call->retry_after = 0;
     call->reason[0] = '\0';

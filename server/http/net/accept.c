@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/http/net/accept.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -68,6 +70,7 @@ struct nb_acceptor {
 
 static void unlink_client(struct client *c)
 {
+    assert(c->link.before->after == &c->link && c->link.after->before == &c->link);
     c->link.before->after = c->link.after;
     c->link.after->before = c->link.before;
 }
@@ -82,6 +85,7 @@ static void append(struct link *list, struct client *c)
 
 static struct client *first(const struct link *list)
 {
+    static_assert(offsetof(struct client, link) == 0, "the cast below");
     return list->after != list ? (struct client *)(void *)list->after : NULL;
 }
 
@@ -113,6 +117,7 @@ static void drop(struct nb_acceptor *a, struct client *c, bool lingers)
 
 static void touch(struct nb_acceptor *a, struct client *c, struct link *list)
 {
+    assert(a->now >= c->since);
     c->since = a->now;
     unlink_client(c);
     append(list, c);
@@ -127,6 +132,7 @@ static uint64_t patience(const struct nb_acceptor *a)
 
 static void give_to_http(struct nb_acceptor *a, struct client *c)
 {
+    assert(c->line == NULL); /* the bytes that were looked at are still in the socket */
     struct nb_connection *held =
         nb_guard_add(a->settings.guard, c->file, c->is_tls, &c->address, c->address_length);
     if (held == NULL) {
@@ -143,6 +149,7 @@ static void give_to_http(struct nb_acceptor *a, struct client *c)
  * whenever bytes were received or sent: an idle client runs into the timeout. */
 static bool is_late(const struct nb_acceptor *a, struct client *c, bool is_reading)
 {
+    assert(c->line != NULL && a->now >= c->opened);
     uint64_t received = nb_line_client_received(c->line);
     if (a->now - c->opened > a->request_seconds * SECOND)
         return true;
@@ -156,6 +163,7 @@ static bool is_late(const struct nb_acceptor *a, struct client *c, bool is_readi
 
 static void go_on(struct nb_acceptor *a, struct client *c)
 {
+    assert(c->line != NULL);
     enum nb_line_next next = nb_line_client_go(c->line);
     bool is_watched = true;
     switch (next) {
@@ -200,6 +208,7 @@ static void sniff_probe(struct nb_acceptor *a, struct client *c, struct nb_strin
  * new bytes only. `is_last`: no more will come; undecided bytes are then no request. */
 static void sniff(struct nb_acceptor *a, struct client *c, bool is_last)
 {
+    assert(c->line == NULL);
     char bytes[NB_LINE_SNIFF_BYTES];
     ssize_t n = recv(c->file, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -257,6 +266,7 @@ static void pause_accepting(struct nb_acceptor *a)
 /* Takes one connection. Returns whether to try for another one. */
 static bool accept_one(struct nb_acceptor *a, int which)
 {
+    assert(which >= 0 && which < NB_LISTEN_SOCKETS && a->sockets[which] >= 0);
     struct client client = {.address_length = sizeof client.address};
     client.file = accept4(a->sockets[which], &client.address.any, &client.address_length,
                           SOCK_NONBLOCK | SOCK_CLOEXEC);

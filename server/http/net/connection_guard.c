@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -83,6 +84,7 @@ struct nb_connection *nb_guard_add(struct nb_connection_guard *guard, int file, 
 
 static void take_out(struct nb_connection_guard *g, struct guarded *one)
 {
+    static_assert(offsetof(struct guarded, held) == 0, "the cast in nb_guard_remove");
     assert(one->before != NULL || g->all == one); /* it is in the list */
     if (one->before != NULL)
         one->before->after = one->after;
@@ -217,8 +219,10 @@ static void look(struct nb_connection_guard *g, const struct nb_config *config)
     int count;
     do {
         count = nb_poller_wait(g->poller, events, 0);
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
+            assert(events[i].user != NULL); /* the bell is not in this poller */
             ((struct guarded *)events[i].user)->has_ended = true;
+        }
     } while (count == NB_POLLER_MOST);
     for (struct guarded *one = g->all; one != NULL; one = one->after) {
         uint64_t state = atomic_load(&one->held.state);

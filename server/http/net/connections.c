@@ -170,6 +170,7 @@ void nb_connections_close(struct nb_connections *connections, const struct socka
 void nb_turn_away(struct nb_server *server, struct nb_linger *linger, int file,
                   enum nb_connection_place place)
 {
+    assert(place != NB_PLACE && place != NB_PLACE_PROBE); /* those are served */
     unsigned status = place == NB_PLACE_ADDRESS ? 429 : 503;
     const char *detail = place == NB_PLACE_ADDRESS
                              ? "this address has as many connections as the option [server] "
@@ -221,6 +222,7 @@ struct nb_linger {
 
 static void forget(struct nb_linger *l, size_t index)
 {
+    assert(index < l->count);
     (void)close(l->all[index].file); /* an error changes nothing */
     l->all[index] = l->all[--l->count];
 }
@@ -299,6 +301,7 @@ void nb_linger_stop(struct nb_linger **linger)
 
 void nb_linger_add(struct nb_linger *linger, int file)
 {
+    assert(file >= 0);
     (void)shutdown(file, SHUT_WR); /* the client may be gone already */
     pthread_mutex_lock(&linger->lock);
     bool is_taken = linger->count < LINGERING_MOST;
