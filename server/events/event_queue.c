@@ -24,6 +24,7 @@ struct nb_event *nb_event_new(enum nb_event_type type)
     if (event == NULL)
         return NULL;
     event->type = type;
+    static_assert(sizeof event->id >= sizeof "msg_" + 32, "it fits");
     (void)snprintf(event->id, sizeof event->id, "msg_%016" PRIx64 "%016" PRIx64, nb_key_random(),
                    nb_key_random()); /* it fits */
     return event;
@@ -41,6 +42,7 @@ void nb_event_free(struct nb_event **event)
 static struct nb_event *take_first(struct nb_event_queue *queue)
 {
     struct nb_event *event = queue->first;
+    assert((event != NULL) == (queue->count > 0));
     if (event != NULL) {
         queue->first = event->next;
         queue->count--;
@@ -61,6 +63,7 @@ struct nb_event *nb_event_queue_add(struct nb_event_queue *queue, struct nb_even
     assert(queue->most > 0);
     if (event->number == 0)
         event->number = ++queue->last_number;
+    assert(event->number <= queue->last_number); /* its own: it was in the queue before */
     while (*at != NULL && (*at)->number < event->number)
         at = &(*at)->next;
     event->next = *at;
@@ -82,6 +85,7 @@ struct nb_event *nb_event_queue_take(struct nb_event_queue *queue, uint64_t now,
         return NULL;
     struct nb_event *event = *first;
     *first = event->next;
+    assert(queue->count > 0);
     queue->count--;
     return event;
 }

@@ -194,6 +194,7 @@ void nb_events_unsure(struct nb_events *events, const struct nb_unsure_verdict *
 /* Queues an event about a model; a nb_event_begun. */
 static void add_begun(void *user, const struct nb_event_begins *begins)
 {
+    assert(begins->type != NB_EVENT_UNSURE && begins->model != NULL); /* it is about a model */
     struct nb_events *e = user;
     struct nb_event *event = nb_event_new(begins->type);
     if (event == NULL)
@@ -252,6 +253,7 @@ static int post(struct nb_events *e, const struct nb_event *event, struct nb_err
     enum { REPLY_MOST = 65536 };
     struct nb_buffer headers = {0}, reply = {0};
     size_t length = strlen(e->config->events_url);
+    assert(length > 0); /* without a URL there is no thread that sends */
     int rc = add_headers(e, event, &headers);
     if (rc != 0)
         (void)nb_error_no_memory(error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/events/signature.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -33,7 +34,12 @@ void nb_event_sign(const struct nb_event_secret *secret, const char *id, int64_t
     unsigned char mac[crypto_auth_hmacsha256_BYTES];
     crypto_auth_hmacsha256_state state;
     char number[24];
+    static_assert(sizeof VERSION - 1 +
+                          sodium_base64_ENCODED_LEN(sizeof mac, sodium_base64_VARIANT_ORIGINAL) <=
+                      NB_SIGNATURE_TEXT,
+                  "it fits");
     size_t length = (size_t)snprintf(number, sizeof number, ".%" PRId64 ".", time); /* it fits */
+    assert(length < sizeof number && secret->length <= sizeof secret->bytes);
     (void)crypto_auth_hmacsha256_init(&state, secret->bytes, secret->length); /* these never fail */
     (void)crypto_auth_hmacsha256_update(&state, (const unsigned char *)id, strlen(id));
     (void)crypto_auth_hmacsha256_update(&state, (const unsigned char *)number, length);

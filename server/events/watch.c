@@ -82,6 +82,7 @@ void nb_event_watch_free(struct nb_event_watch **watch)
 /* Notes that something is so now, and tells it if it was not so at the last look. */
 static void note(struct look *look, const struct nb_event_begins *begins)
 {
+    assert(begins->type < NB_EVENT_TYPES && begins->type != NB_EVENT_UNSURE);
     if (add(&look->now[begins->type], begins->model) &&
         !have(&look->watch->told[begins->type], begins->model))
         look->begun(look->user, begins);

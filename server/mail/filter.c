@@ -84,6 +84,7 @@ static int ask(struct asking *a, enum knowledge least, struct nb_filter_report *
                enum knowledge *knowledge, struct nb_error *error)
 {
     struct nb_verdict *verdict = a->verdict;
+    assert(verdict != NULL); /* ask_models has lent one */
     struct nb_error why = {0};
     int rc = classify(a, report->model, &why);
     bool is_unknown = rc == NB_NOT_FOUND || rc == NB_CONFLICT; /* nothing was learned yet */
@@ -227,6 +228,7 @@ int nb_filter_check(struct nb_server *server, const struct nb_config *config, co
                             .each = config->filter_several_users == EACH ? each : NULL,
                             .document = *document};
     const struct nb_string mail = {document->bytes, document->length};
+    assert(models != NULL && document->kind == NB_DOCUMENT_MAIL);
     report->action = NB_FILTER_NO_ACTION;
     report->status = "unsure";
     report->note = "";
@@ -330,6 +332,7 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
     const struct nb_protocol *protocol = request->route->protocol;
     size_t most = (size_t)request->config->classify_models;
     struct list list = {.most = most};
+    assert(protocol->is_for_mail && protocol->user_field != NULL && most > 0);
     *users = NULL;
     *count = 0;
     if (request->config->filter_user_model[0] == '\0')
@@ -350,6 +353,7 @@ int nb_filter_users(const struct nb_request *request, struct nb_string **users, 
 
 void nb_filter_learner(const struct nb_request *request, char user[NB_USER_NAME])
 {
+    assert(request->route->protocol->user_field != NULL); /* of mail software */
     struct nb_string name = nb_request_field(request, request->route->protocol->user_field);
     nb_user_map_find(request->configuration->users, name, user);
 }

@@ -36,6 +36,7 @@ struct nb_string nb_filter_mail(struct nb_string body)
  * `room` bytes (at least 1) with the NUL. */
 static void filter_copy_clean(struct nb_string from, char *to, size_t room)
 {
+    assert(room > 0);
     size_t length = 0;
     for (size_t i = 0; i < from.length && length + 1 < room; i++) {
         unsigned char c = (unsigned char)from.bytes[i];
@@ -73,6 +74,7 @@ void nb_filter_rewrite_subject(const struct nb_config *config, struct nb_string 
         {place != NULL ? place + 2 : "", place != NULL ? strlen(place + 2) : 0}};
     size_t length = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        assert(length < NB_FILTER_FIELD);
         filter_copy_clean(parts[i], subject + length, NB_FILTER_FIELD - length);
         length += strlen(subject + length);
     }
@@ -91,6 +93,7 @@ struct writing {
 
 static void write_bytes(struct writing *w, const char *bytes, size_t length)
 {
+    assert(w->to <= w->end);
     size_t room = (size_t)(w->end - w->to);
     length = length < room ? length : room;
     /* cppcheck-suppress uninitvar ; nb_number_text_fixed writes the text of a number */
@@ -114,6 +117,7 @@ static struct writing write_description(struct nb_filter_symbol *symbol)
 static struct nb_filter_symbol *filter_add_symbol(struct nb_filter_report *report, const char *name,
                                                   double evidence)
 {
+    assert(report->symbol_count < NB_FILTER_SYMBOLS);
     struct nb_filter_symbol *symbol = &report->symbols[report->symbol_count++];
     symbol->evidence = evidence;
     assert(strlen(name) < sizeof symbol->name);
@@ -151,6 +155,7 @@ struct naming {
 /* Appends a token if it fits whole, with a comma before the next one. */
 static void name_token(struct naming *n, struct nb_string token)
 {
+    assert(n->symbol != NULL && n->length < NB_FILTER_TEXT);
     char *option = n->symbol->option;
     if (n->length + token.length + sizeof ", " > NB_FILTER_TEXT / 2)
         return;
@@ -186,6 +191,7 @@ static double finite_log_odds(double evidence)
 
 static void describe(unsigned field, struct nb_filter_symbol *symbol)
 {
+    assert(field < NB_FIELDS);
     enum { TOKENS = 128 };
     struct writing w = write_description(symbol);
     write_text(&w, FIELDS[field].what);
@@ -219,6 +225,7 @@ static void add_evidence(const struct nb_verdict *verdict, double sign, uint64_t
 static int sign_of_evidence(const struct nb_config *config, const struct nb_verdict *verdict)
 {
     size_t best = verdict->best, second = verdict->size;
+    assert(best < verdict->size);
     for (size_t i = 0; i < verdict->size; i++) {
         bool is_more =
             second == verdict->size || verdict->probabilities[i] > verdict->probabilities[second];
@@ -234,6 +241,7 @@ static int sign_of_evidence(const struct nb_config *config, const struct nb_verd
 void nb_filter_report_verdict(const struct nb_config *config, const struct nb_verdict *verdict,
                               const struct nb_filter_spam *spam, struct nb_filter_report *report)
 {
+    assert(spam->is_known && spam->has_others); /* else the caller reports that it is not ready */
     double p = spam->probability;
     bool is_none = nb_verdict_is_none(verdict, verdict->min_known);
     bool is_spam = !is_none && nb_filter_action_at(config, p) != NB_FILTER_NO_ACTION;

@@ -116,6 +116,7 @@ static int learn_mail(struct lesson *lesson, struct nb_string mail, struct nb_er
                                          .envelope = lesson->envelope};
     const struct nb_string no_id = {NULL, 0};
     struct nb_batch *batch = lesson->learning->batch;
+    assert(batch != NULL); /* make_batch has made it */
     if (lesson->label == NULL)
         return nb_batch_untrain(batch, &document, no_id, lesson->source, error);
     return nb_batch_train(batch, &document, nb_string_of(lesson->label), no_id, lesson->source,
@@ -144,6 +145,7 @@ static int learn_attached(struct lesson *lesson, struct nb_string forward, struc
 static int make_batch(struct learning *learning, struct nb_string mail, const char *label,
                       bool is_forward, struct nb_error *error)
 {
+    assert(learning->batch == NULL);
     const struct nb_request *request = learning->request;
     struct nb_string model = nb_string_of(learning->model);
     struct lesson lesson = {
@@ -174,6 +176,7 @@ static int read_attached(const struct nb_request *request, bool *is, struct nb_e
 int nb_filter_learn(struct nb_request *request, struct nb_string mail, const char *label,
                     nb_handler *after, struct nb_error *error)
 {
+    assert(after != NULL);
     char user[NB_USER_NAME];
     bool is_forward = false;
     int rc = nb_request_check_load(request, error);

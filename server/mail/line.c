@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,6 +50,7 @@ enum { HEAD_BYTES_AT_ONCE = 4096, BODY_BYTES_AT_ONCE = 64 * 1024, READS_AT_ONCE 
 /* Returns the received part of the body, without bytes behind it. */
 static struct nb_string line_client_body(const struct nb_line_client *client)
 {
+    assert(client->head.scanned <= client->input.length); /* the input was not freed */
     size_t length = client->input.length - client->head.scanned;
     if (client->head.has_length && length > client->head.length)
         length = (size_t)client->head.length;
@@ -57,6 +59,7 @@ static struct nb_string line_client_body(const struct nb_line_client *client)
 
 static void begin(struct nb_line_client *client)
 {
+    assert(!client->is_begun && client->head.route != NULL); /* the acceptor has found the verb */
     struct nb_request *request = &client->request;
     request->route = &client->head.route->route;
     request->route_index = request->server->route_count + client->head.index;
@@ -77,6 +80,7 @@ static void line_client_release(struct nb_line_client *client)
 
 static void end(struct nb_line_client *client, unsigned status)
 {
+    assert(client->is_begun);
     line_client_release(client);
     nb_transfer_end(&client->request);
     nb_request_end(&client->request, &(struct nb_request_figures){
@@ -104,6 +108,7 @@ static void line_client_deinit(struct nb_line_client *client)
 static int line_client_send(struct nb_line_client *client)
 {
     const struct nb_buffer *bytes = &client->request.reply.body;
+    assert(client->is_replying && client->sent <= bytes->length);
     while (client->sent < bytes->length) {
         ssize_t n = send(client->file, bytes->bytes + client->sent, bytes->length - client->sent,
                          MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -120,6 +125,7 @@ static int line_client_send(struct nb_line_client *client)
 /* Makes the failure the reply. */
 static void line_client_refuse(struct nb_line_client *client, const struct nb_error *error)
 {
+    assert(!client->is_replying);
     if (!client->is_begun)
         begin(client);
     nb_reply_error(&client->request, error);
@@ -207,6 +213,7 @@ static int read_piece(struct nb_line_client *client, struct nb_error *error)
     if (client->is_begun && client->head.has_length &&
         client->head.length - line_client_body(client).length < room)
         room = (size_t)(client->head.length - line_client_body(client).length);
+    assert(room > 0); /* else the body is complete, and was not read on */
     if (nb_buffer_reserve(&client->input, room) != 0)
         return nb_error_no_memory(error);
     int rc = nb_hold_set(&client->hold, nb_held_by(&client->input) + room, error);
@@ -304,6 +311,7 @@ static void finish(struct nb_line_client *client)
 
 static int call_handler(struct nb_line_client *client, struct nb_error *error)
 {
+    assert(client->is_begun);
     assert(!client->is_replying);
     struct nb_request *request = &client->request;
     nb_handler *again = request->again;

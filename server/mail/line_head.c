@@ -60,6 +60,7 @@ void nb_line_head_begin(struct nb_line_head *head, struct nb_string bytes)
 /* Reads a number of at most `digits` digits and moves `text` behind it. */
 static bool take_number(struct nb_string *text, size_t digits, uint64_t *number)
 {
+    assert(digits <= 19); /* so it does not overflow */
     size_t i = 0;
     *number = 0;
     while (i < text->length && i < digits && nb_ascii_is_digit(text->bytes[i]))
@@ -186,6 +187,7 @@ int nb_line_head_read(struct nb_line_head *head, struct nb_string bytes, struct 
 struct nb_string nb_line_head_next(const struct nb_line_head *head, struct nb_string bytes,
                                    const char *name, size_t *at)
 {
+    assert(head->first <= head->scanned && head->scanned <= bytes.length);
     if (*at < head->first)
         *at = head->first;
     while (*at < head->scanned) {

@@ -65,6 +65,7 @@ static void emit_options(struct nb_emitter *e, const struct nb_config *config,
 static void emit_symbols(struct nb_emitter *e, const struct nb_config *config,
                          const struct nb_filter_report *report)
 {
+    assert(report->symbol_count <= NB_FILTER_SYMBOLS);
     for (size_t i = 0; i < report->symbol_count; i++) {
         const struct nb_filter_symbol *symbol = &report->symbols[i];
         double score = i == 0 ? score_of(config, report) : 0;
@@ -107,6 +108,7 @@ static void emit_field_of(struct nb_emitter *e, const char *model)
 
 static void emit_each(struct nb_emitter *e, const struct nb_buffer *each, bool is_removal)
 {
+    assert(each->length == 0 || each->bytes[each->length - 1] == '\0');
     const char *text;
     for (size_t at = 0; at < each->length; at = (size_t)(text - each->bytes) + strlen(text) + 1) {
         const char *model = each->bytes + at;
@@ -365,6 +367,7 @@ static void form_free(void *user)
 static struct nb_string form_field(const struct nb_request *request, const char *name)
 {
     const struct form *form = request->state;
+    assert(form->below != NULL && form->below != &form->carrier); /* else it would call itself */
     size_t at = 0;
     struct nb_string value = nb_rspamd_form_field(&form->parts, name, &at);
     return value.bytes != NULL ? value : form->below->field(request, name);
@@ -384,6 +387,7 @@ static struct nb_string form_next_field(const struct nb_request *request, const 
 static int judge_form(struct nb_request *request, struct nb_error *error)
 {
     const struct form *form = request->state;
+    assert(form != NULL && request->carrier == &form->carrier);
     struct nb_buffer *out = &request->reply.body;
     bool is_flat = nb_rspamd_form_is_flat(form->below->field(request, "Accept"));
     request->body = form->parts.message;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/callbacks.h"
 
+#include <assert.h>
 #include <libmilter/mfapi.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -42,6 +43,7 @@ static int remove_fields(SMFICTX *ctx, const struct nb_milter_mail *mail, json_t
     json_object_foreach(fields, name, place)
     {
         int nth = (int)json_integer_value(place);
+        assert(nth >= 0); /* nb_milter_reply_read has checked it */
         size_t present = nb_milter_mail_count(mail, name);
         if (strcasecmp(name, NB_MILTER_STATUS) == 0 || rc != MI_SUCCESS)
             continue; /* nb_milter_answer_forged has removed these fields */
@@ -63,6 +65,7 @@ static int add_fields(SMFICTX *ctx, const struct nb_milter_mail *mail,
     int rc = MI_SUCCESS;
     json_object_foreach(reply->add, name, value)
     {
+        assert(json_is_string(value)); /* nb_milter_reply_read has checked it */
         bool is_forged =
             json_object_get(reply->remove, name) == NULL && strcasecmp(name, NB_MILTER_STATUS) != 0;
         if (rc == MI_SUCCESS && is_forged)
@@ -87,6 +90,7 @@ static int change_subject(SMFICTX *ctx, const struct nb_milter_mail *mail, const
 /* Sets the SMTP reply. smfi_setreply(3) takes one line of printable text, in which % is doubled. */
 static void set_reply(SMFICTX *ctx, const char *code, const char *status, const char *text)
 {
+    assert(strlen(code) == 3 && text != NULL);
     char line[REPLY_TEXT];
     size_t length = 0;
     for (; *text != '\0' && length < sizeof line - 2; text++) {
@@ -126,6 +130,7 @@ static sfsistat refuse(SMFICTX *ctx, enum nb_milter_on_reject on_reject, const c
 sfsistat nb_milter_answer(SMFICTX *ctx, const struct nb_milter_options *options,
                           const struct nb_milter_mail *mail, const struct nb_milter_reply *reply)
 {
+    assert(reply->action != NB_MILTER_DO_REWRITE_SUBJECT || reply->subject != NULL);
     if (reply->action == NB_MILTER_DO_SOFT_REJECT)
         return defer(ctx, reply->text != NULL ? reply->text : TRY_LATER);
     int rc = remove_fields(ctx, mail, reply->remove);
@@ -159,6 +164,7 @@ static int clean_fields(SMFICTX *ctx, const struct nb_milter_mail *mail)
     int rc = MI_SUCCESS;
     const char *name = mail->hidden.bytes;
     for (size_t i = 0; i < mail->hidden_count && rc == MI_SUCCESS; i++) {
+        assert(name < mail->hidden.bytes + mail->hidden.length);
         const char *place = name + strlen(name) + 1;
         const char *value = place + strlen(place) + 1;
         rc = smfi_chgheader(ctx, nb_milter_text(name), (int)strtol(place, NULL, 10),
@@ -209,6 +215,7 @@ static struct session *session_of(SMFICTX *ctx)
         return NULL;
     }
     session->settings = nb_milter_settings_take();
+    assert(session->settings != NULL); /* main has set the first ones */
     session->mail.most = session->settings->options.max_bytes;
     return session;
 }

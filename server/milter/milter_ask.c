@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/milter_ask.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -141,6 +142,7 @@ static int take_call(struct nb_ask *ask, struct nb_call **call, struct nb_error 
 {
     *call = NULL;
     (void)pthread_mutex_lock(&ask->lock);
+    assert(ask->idle_count <= NB_ASK_IDLE);
     if (ask->idle_count > 0)
         *call = ask->idle[--ask->idle_count];
     (void)pthread_mutex_unlock(&ask->lock);
@@ -149,6 +151,7 @@ static int take_call(struct nb_ask *ask, struct nb_call **call, struct nb_error 
 
 static void put_call(struct nb_ask *ask, struct nb_call *call)
 {
+    assert(call != NULL);
     (void)pthread_mutex_lock(&ask->lock);
     if (ask->idle_count < NB_ASK_IDLE) {
         ask->idle[ask->idle_count++] = call;

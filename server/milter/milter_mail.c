@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/milter/milter_mail.h"
 
+#include <assert.h>
 #include <string.h>
 
 void nb_milter_mail_reset(struct nb_milter_mail *mail)
@@ -79,6 +80,7 @@ int nb_milter_mail_lines(const struct nb_milter_mail *mail, struct nb_buffer *ou
 
 static void add(struct nb_milter_mail *mail, const void *bytes, size_t length)
 {
+    assert(mail->message.length <= mail->most); /* a reload changes `most` between mails only */
     size_t room = mail->most - mail->message.length;
     if (length > room) {
         length = room;
@@ -105,6 +107,7 @@ static bool is_name(const char *field, size_t length, const char *name)
  * header. */
 static size_t count_in(const struct nb_milter_mail *mail, size_t length, const char *name)
 {
+    assert(length <= mail->message.length);
     size_t count = 0;
     if (length == 0)
         return 0; /* there may be no buffer */

@@ -40,6 +40,7 @@ static bool is_file(const char *where)
 
 static const char *path_of(const char *where)
 {
+    assert(strchr(where, ':') != NULL); /* the caller has looked at the scheme */
     return strchr(where, ':') + 1;
 }
 
@@ -279,6 +280,7 @@ bool nb_listener_admit(void)
 void nb_listener_leave(void)
 {
     (void)pthread_mutex_lock(&serving.lock);
+    assert(serving.sessions > 0);
     serving.sessions--;
     (void)pthread_cond_broadcast(&serving.change);
     (void)pthread_mutex_unlock(&serving.lock);
@@ -287,6 +289,7 @@ void nb_listener_leave(void)
 void nb_listener_count_checks(int change)
 {
     (void)pthread_mutex_lock(&serving.lock);
+    assert(change > 0 || serving.checks > 0);
     serving.checks += (size_t)change;
     serving.last_done = nb_clock_monotonic();
     (void)pthread_cond_broadcast(&serving.change);

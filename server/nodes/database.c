@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/nodes/database.h"
 
+#include <assert.h>
 #include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ enum { COUNT_AT = 12 /* offset of the number of elements in an array */ };
  * their number, and the index of the first. */
 void nb_sql_add(struct nb_sql_array *a, struct nb_string value)
 {
+    assert(a->type == NB_SQL_TEXT || a->type == NB_SQL_NUMBER || a->type == NB_SQL_BYTES);
     const uint32_t head[] = {htobe32(1), 0, htobe32(a->type), 0, htobe32(1)};
     uint32_t length = htobe32((uint32_t)value.length), count = htobe32(a->count + 1);
     if (a->count++ == 0)
@@ -119,6 +121,7 @@ void nb_sql_rows_deinit(struct nb_sql_rows *rows)
 
 struct nb_string nb_sql_rows_bytes(const struct nb_sql_rows *rows, int row, int column)
 {
+    assert(row >= 0 && row < rows->count && column < PQnfields(rows->result));
     return (struct nb_string){PQgetvalue(rows->result, row, column),
                               (size_t)PQgetlength(rows->result, row, column)};
 }
