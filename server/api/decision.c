@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/decision.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -227,6 +228,7 @@ static size_t find_label(const struct nb_verdict *verdict, const char *label)
 static int find_positive(const struct nb_decision_rule *rule, const struct nb_verdict *verdict,
                          size_t *positive, struct nb_error *error)
 {
+    assert(verdict->size > 0);
     size_t spam = find_label(verdict, "spam");
     *positive = rule->is_named ? find_label(verdict, rule->positive) : spam;
     if (*positive < verdict->size)
@@ -254,6 +256,7 @@ enum { NUMBER_BYTES = 32 };
  * probability. Returns `text`. */
 static const char *print_number(char text[NUMBER_BYTES], double number)
 {
+    static_assert(NUMBER_BYTES >= 25, "sign, 17 digits, point, and e-308");
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, NUMBER_BYTES, "%.*g", digits, number);
         double again = strtod(text, NULL);
@@ -366,6 +369,7 @@ static bool decide_known(const struct nb_decision_rule *rule, const struct nb_ve
 /* A label with a wished precision that no threshold is known to keep. */
 static void tell_unknown(const struct nb_verdict *verdict, struct nb_decision_made *made)
 {
+    assert(verdict->set != NULL); /* the threshold above 1 is of this setting */
     made->label = "unsure";
     snprintf(made->reason, sizeof made->reason,
              "no threshold is known from which on '%s' is right in %.6g of its verdicts, as the "
@@ -378,6 +382,7 @@ int nb_decision_make(const struct nb_decision_rule *asked, const struct nb_verdi
 {
     const struct nb_decision_rule of_model = rule_of_model(asked, verdict), *rule = &of_model;
     size_t chosen = verdict->best;
+    assert(verdict->is_given == NULL && chosen < verdict->size); /* nb_decision_is_wanted */
     bool needs_positive = rule->is_asked && !rule->is_of_winner;
     int rc = needs_positive ? find_positive(rule, verdict, &chosen, error) : 0;
     if (rc != 0 || decide_known(rule, verdict, made) || is_silent(verdict, made))

@@ -219,6 +219,7 @@ static void log_verdict(const struct nb_results *results, const struct nb_verdic
 static void tell_unsure(const struct nb_results *results, const struct nb_verdict *verdict,
                         const struct nb_json_document *document, bool has_id)
 {
+    assert(verdict->is_given == NULL && verdict->best < verdict->size); /* a decision was made */
     const struct nb_request *request = results->request;
     struct nb_string mail = {document->document.bytes, document->document.length};
     bool is_mail = document->document.kind == NB_DOCUMENT_MAIL;
@@ -626,6 +627,7 @@ static int answer(const struct nb_training *t, struct nb_posted_documents *g,
         t->results->merged += g->places[i].is_nameless && taken->code == 0 && is_known;
         rc = nb_results_receipt(t->results, taken, error);
     }
+    assert(rc != 0 || g->batch == NULL || receipt == nb_batch_size(g->batch)); /* all are told */
     if (rc == 0)
         clear(g);
     return rc;
@@ -639,6 +641,7 @@ int nb_training_turn(struct nb_training *training, nb_handler *again, struct nb_
         int rc = nb_round_wait(request, t->round, again, error);
         if (rc != 0)
             return rc;
+        assert(t->sent.batch == NULL); /* nb_round_begin has taken it */
         t->sent.batch = nb_round_take(request, &t->round);
         rc = answer(t, &t->sent, error);
         if (rc != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/draw.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* Sizes in pixels. */
@@ -81,6 +82,7 @@ static size_t characters(const char *name)
 /* Each node lies one layer below the lowest of its parents. */
 static void choose_layers(struct layout *l)
 {
+    assert(l->network->count <= NB_NETWORK_NODES);
     for (size_t i = 0; i < l->network->count; i++) {
         size_t at = l->network->order[i];
         const struct nb_network_node *node = &l->network->nodes[at];
@@ -115,6 +117,7 @@ static double mean_of_parents(const struct layout *l, size_t at)
 /* Places the nodes of a layer side by side, in the order of their parents above. */
 static void choose_places(struct layout *l, size_t layer)
 {
+    assert(layer < l->layers && l->network->count <= NB_NETWORK_NODES);
     struct place *row[NB_NETWORK_NODES] = {NULL};
     size_t count = 0;
     int x = MARGIN;

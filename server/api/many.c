@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api/handlers.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct common {
 static struct said say(struct nb_string model, const struct nb_verdict *verdict,
                        const struct nb_decision_made *made, double spam)
 {
+    assert(verdict->is_given == NULL && verdict->best < verdict->size); /* one label wins */
     struct said said = {
         .model = model, .probability = verdict->probabilities[verdict->best], .spam = spam};
     (void)snprintf(said.label, sizeof said.label, "%s", verdict->labels[verdict->best]);
@@ -141,6 +143,7 @@ static int read_question(struct nb_request *request, struct nb_string body, stru
 static int ask(const struct question *q, size_t i, struct nb_results *results,
                struct nb_verdict *verdict, struct common *common, struct nb_error *error)
 {
+    assert(i < q->count);
     struct nb_decision_made made = {.label = ""};
     struct nb_error why = {0};
     results->model = q->models[i];
@@ -206,6 +209,7 @@ static void free_body(void *user)
 static int answer_slowly(struct nb_request *request, struct nb_error *error)
 {
     const struct nb_buffer *body = request->state;
+    assert(body != NULL); /* wait_for_models has copied it */
     return answer(request, (struct nb_string){body->bytes, body->length}, error);
 }
 
@@ -213,6 +217,7 @@ static int answer_slowly(struct nb_request *request, struct nb_error *error)
  * to serve. Copies the request's body, which does not last so long. */
 static int wait_for_models(struct nb_request *request, struct nb_error *error)
 {
+    assert(request->state == NULL);
     struct nb_buffer *body = calloc(1, sizeof *body);
     if (body == NULL)
         return nb_error_no_memory(error);

@@ -219,6 +219,7 @@ static int add_columns(struct table *t, struct nb_error *error)
     for (size_t i = 0; rc == 0 && i < count; i++)
         t->fields[i] = nb_columns_find(t->columns, nb_documents_field(t->documents, i));
     t->label = nb_columns_find(t->columns, nb_string_of(LABEL));
+    assert(rc != 0 || t->label != SIZE_MAX); /* it was added */
     return rc;
 }
 

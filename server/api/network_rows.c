@@ -36,8 +36,10 @@ static int add_columns(struct nb_columns *columns, const struct nb_string *names
     qsort(sorted, places->count, sizeof *sorted, by_name);
     for (size_t i = 0; rc == 0 && i < places->count; i++)
         rc = nb_columns_add(columns, sorted[i], error);
-    for (size_t i = 0; rc == 0 && i < places->count; i++)
+    for (size_t i = 0; rc == 0 && i < places->count; i++) {
         places->column[i] = nb_columns_find(columns, names[i]);
+        assert(places->column[i] != SIZE_MAX); /* it was added */
+    }
     if (rc == 0 && places->count < 2)
         rc = nb_error_set(error, NB_INVALID, "there must be at least two columns");
     return rc;
@@ -78,6 +80,7 @@ static int set_value(struct nb_columns *columns, size_t column, const json_t *va
 static int json_row(struct nb_columns *columns, const struct places *places, const json_t *row,
                     struct nb_error *error)
 {
+    assert(places->count <= NB_NETWORK_NODES);
     if (json_array_size(row) != places->count || !json_is_array(row))
         return nb_error_set(error, NB_INVALID, "it must be an array of %zu values, as `columns`",
                             places->count);
@@ -220,6 +223,7 @@ static int csv_names(struct nb_csv *csv, struct nb_columns *columns, struct plac
 static int csv_row(struct nb_csv *csv, struct nb_columns *columns, const struct places *places,
                    struct nb_error *error)
 {
+    assert(places->count <= NB_NETWORK_NODES);
     struct nb_csv_field field = {.is_last = false};
     size_t count = 0, line = csv->next;
     int rc = nb_columns_add_row(columns, error);
@@ -255,6 +259,7 @@ static int read_csv(struct nb_string body, struct nb_columns *columns, struct nb
 int nb_rows_read(enum nb_media media, struct nb_string body, size_t most_values,
                  struct nb_columns **columns, struct nb_error *error)
 {
+    assert(media == NB_MEDIA_JSON || media == NB_MEDIA_NDJSON || media == NB_MEDIA_CSV);
     struct nb_columns *read = nb_columns_new(most_values);
     struct nb_error local = {0}; /* needed here even if the caller passes NULL */
     int rc;

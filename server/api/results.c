@@ -39,6 +39,7 @@ int nb_results_begin(struct nb_results *results, struct nb_request *request,
 static struct nb_emitter begin_result(struct nb_results *r)
 {
     struct nb_reply *reply = &r->request->reply;
+    assert(r->form == NB_RESULTS_ONE || reply->has_spool); /* nb_results_begin was called */
     struct nb_buffer *out = r->form == NB_RESULTS_ONE ? &reply->body : &reply->spool.tail;
     bool has_comma = r->form == NB_RESULTS_BATCH && r->size > 0;
     int rc = has_comma ? nb_buffer_append(out, ",", 1) : 0;

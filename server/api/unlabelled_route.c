@@ -131,6 +131,7 @@ static int read_shares(const json_t *value, struct nb_cluster_options *options,
 static int read_deviation(const char *name, const json_t *value,
                           struct nb_cluster_deviation *deviation, struct nb_error *error)
 {
+    static_assert(sizeof deviation->field > NB_ATTRIBUTE_NAME_MOST, "it fits");
     static const double most = 1e15; /* as for a field's numbers; the square of 1e160 is infinite */
     size_t length = strlen(name);
     deviation->deviation = json_number_value(value);

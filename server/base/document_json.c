@@ -437,6 +437,7 @@ size_t nb_json_body_size(const struct nb_json_body *body)
 int nb_json_body_document(const struct nb_json_body *body, size_t index, enum nb_verb verb,
                           struct nb_json_document *document, struct nb_error *error)
 {
+    assert(index < body->size);
     if (body->root == NULL)
         return from_flat(&body->flat[index], verb, document, error);
     json_t *object = body->documents == NULL ? body->root : json_array_get(body->documents, index);
@@ -451,6 +452,7 @@ const char *const nb_scan_members[NB_MEMBERS] = {
     [NB_MEMBER_TEXT] = "text",   [NB_MEMBER_MAIL] = "mail", [NB_MEMBER_MAIL_BASE64] = "mail_base64",
     [NB_MEMBER_LABEL] = "label", [NB_MEMBER_ID] = "id",     [NB_MEMBER_SOURCE] = "source",
 };
+static_assert(NB_MEMBERS <= 8 * sizeof(unsigned), "a bit for each in `given` and `escaped`");
 
 static void skip_space(const char **at, const char *end)
 {
@@ -512,6 +514,7 @@ static bool is_low(int unit)
 /* Returns the length of the escape whose backslash is at `at`, or 0 if it is no valid escape. */
 static size_t escape_length(const char *at, const char *end)
 {
+    assert(at < end && *at == '\\');
     if (end - at < 2)
         return 0;
     if (at[1] != 'u')
@@ -557,6 +560,7 @@ static bool scan_string(const char **at, const char *end, struct nb_string *raw,
  * leading zeros, and not -0. */
 static bool scan_count(const char **at, const char *end, struct nb_string *raw)
 {
+    assert(*at < end);
     enum { DIGITS_MOST = 18 };
     const char *begin = *at, *p = begin + (*begin == '-'), *first = p;
     while (p < end && *p >= '0' && *p <= '9')
@@ -634,6 +638,7 @@ static char *put_meaning(char *to, const char *at, const char *end)
     static const char from[] = "bfnrt\"\\/";
     static const char as[] = "\b\f\n\r\t\"\\/";
     if (at[1] != 'u') {
+        assert(at[1] != '\0' && strchr(from, at[1]) != NULL); /* escape_length has accepted it */
         *to++ = as[strchr(from, at[1]) - from];
         return to;
     }
@@ -655,10 +660,12 @@ size_t nb_scan_unescape(struct nb_string raw, char *to)
         at += plain;
         if (at < end) {
             size_t length = escape_length(at, end);
+            assert(length > 0); /* the scanner has let valid escapes pass only */
             to = put_meaning(to, at, end);
             at += length;
         }
     }
+    assert((size_t)(to - begin) <= raw.length);
     return (size_t)(to - begin);
 }
 

@@ -37,6 +37,7 @@ static char *digits_before(char *end, uint64_t value)
  * four of two digits, then eight of one digit, side by side in 64 bits. */
 static void put_eight(char to[8], uint64_t value)
 {
+    assert(value < 100000000);
     uint64_t fours = value / 10000 | (value % 10000) << 32;
     uint64_t hundreds = fours * 10486 >> 20 & 0x0000007F0000007F; /* / 100, exact up to 9999 */
     uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
@@ -104,6 +105,7 @@ static const uint64_t powers_of_5[] = {1,
 static uint64_t scaled(uint64_t mantissa, int exponent, int power)
 {
     const int largest = (int)(sizeof powers_of_5 / sizeof *powers_of_5) - 1;
+    assert(power >= 0 && power <= 2 * largest);
     nb_uint128 product = (nb_uint128)mantissa * powers_of_5[power < largest ? power : largest];
     if (power > largest)
         product *= powers_of_5[power - largest];
@@ -154,6 +156,7 @@ static bool significant_of_small(double value, uint64_t *digits, const int *expo
             exponent--;
         }
     }
+    assert(exponent > -128 && exponent <= -64); /* the digits fit into 64 bits */
     nb_uint128 half = (nb_uint128)1 << (-exponent - 1), rest = product & (2 * half - 1);
     *digits = (uint64_t)(product >> -exponent) + (rest >= half);
     return rest >= half || rest + LOST < half;
@@ -179,6 +182,7 @@ static bool small_digits(double value, uint64_t *digits, int *exponent10)
  * other digits are 0. Returns the end. */
 static char *lay_out(char *to, const char *digits, int count, int exponent)
 {
+    assert(count >= 1 && count <= DIGITS && exponent < DIGITS);
     if (exponent < -5) {
         *to++ = digits[0];
         *to++ = '.';
@@ -208,6 +212,7 @@ static char *lay_out(char *to, const char *digits, int count, int exponent)
 static char *print_double(char *to, double value, int precision)
 {
     int length = snprintf(to, NB_NUMBER_TEXT - 2, "%.*g", precision, value);
+    assert(length > 0 && length < NB_NUMBER_TEXT - 2);
     char *mark = strchr(to, ',');
     if (mark != NULL)
         *mark = '.';
@@ -284,6 +289,7 @@ static bool in_units(double value, size_t form, int64_t *units)
 /* Writes a number given in units of 10^-places: its whole part and at least `least` decimals. */
 static char *write_units(char *to, uint64_t units, unsigned places, unsigned least)
 {
+    assert(places <= 9 && least <= places);
     uint64_t unit = 1;
     for (unsigned i = 0; i < places; i++)
         unit *= 10;
@@ -301,6 +307,7 @@ static char *write_units(char *to, uint64_t units, unsigned places, unsigned lea
  * all bits of the product fit. */
 static uint64_t rounded(double value, unsigned decimals)
 {
+    assert(fabs(value) < 1e9 && decimals <= 4); /* so the product fits */
     int exponent;
     uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(value), &exponent), 53);
     int shift = 53 - exponent;
@@ -414,6 +421,7 @@ void nb_emit_raw(struct nb_emitter *e, const char *text)
 
 void nb_emit_open(struct nb_emitter *e, char bracket)
 {
+    assert(bracket == '{' || bracket == '[');
     char *to = begin(e, 1);
     if (to == NULL)
         return;
@@ -423,6 +431,7 @@ void nb_emit_open(struct nb_emitter *e, char bracket)
 
 void nb_emit_close(struct nb_emitter *e, char bracket)
 {
+    assert(bracket == '}' || bracket == ']');
     put(e, &bracket, 1);
 }
 

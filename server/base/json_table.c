@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/base/json_table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,7 @@ static int read_quoted(struct nb_csv *csv, struct nb_csv_field *field, struct nb
 
 int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error *error)
 {
+    assert(csv->at <= csv->end);
     csv->line = csv->next;
     *field = (struct nb_csv_field){.is_quoted = false};
     if (csv->at < csv->end && *csv->at == '"') {
@@ -122,15 +124,19 @@ int nb_csv_next(struct nb_csv *csv, struct nb_csv_field *field, struct nb_error 
            !is_return(csv, csv->at))
         csv->at++;
     field->text = (struct nb_string){start, (size_t)(csv->at - start)};
-    (void)take_separator(csv, field); /* succeeds: the loop ended at a separator */
+    bool is_taken = take_separator(csv, field);
+    assert(is_taken); /* the loop has ended at a separator, or at the end of a line */
+    (void)is_taken;
     return 0;
 }
 
 static const char *const MEMBERS[] = {"text", "label", "id", "labels"};
 enum { MEMBER_LABEL = 1, MEMBER_LABELS = 3, MEMBER_COUNT = 4 };
+static_assert(sizeof MEMBERS / sizeof MEMBERS[0] == MEMBER_COUNT, "a number for each");
 
 static struct nb_string bytes_of(const struct nb_buffer *buffer, struct nb_table_cell cell)
 {
+    assert(buffer->length == 0 || cell.at + cell.length <= buffer->length);
     return (struct nb_string){buffer->length == 0 ? "" : buffer->bytes + cell.at, cell.length};
 }
 
@@ -157,6 +163,7 @@ static int read_row(struct nb_csv *csv, struct nb_table_cell *cells, size_t most
 
 static struct nb_string name_of(const struct nb_json_table *t, size_t column)
 {
+    assert(column < t->count);
     return bytes_of(&t->name_bytes, t->names[column]);
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +21,8 @@
  * NB_USER_TAUGHT and NB_USER_ASKED in its lowest bits; 0: free. There are more slots than users, so
  * that a search ends at a free one. */
 enum { SLOTS = 65536 };
+static_assert((int)SLOTS > (int)NB_MAIL_USERS_MOST, "a search ends at a free slot");
+static_assert((NB_USER_SEEN & (NB_USER_SEEN - 1)) == 0, "the lowest bits of a slot");
 static const uint64_t SEEN = NB_USER_SEEN - 1;
 
 struct mail_users {
@@ -159,6 +162,7 @@ void nb_metrics_verdict(struct nb_metrics *metrics)
 
 static uint64_t *find_user(const struct mail_users *users, uint64_t hash)
 {
+    assert(users->slots != NULL && users->count < SLOTS);
     size_t at = (size_t)(hash >> 32) % SLOTS;
     while (users->slots[at] != 0 && (users->slots[at] & ~SEEN) != (hash & ~SEEN))
         at = (at + 1) % SLOTS;
@@ -175,6 +179,7 @@ static void note_user(struct mail_users *users, struct nb_string model, unsigned
     }
     uint64_t hash = nb_key_hash(&users->key, model.bytes, model.length);
     uint64_t *slot = find_user(users, hash);
+    assert(users->count <= NB_MAIL_USERS_MOST);
     if (*slot == 0 && users->count == NB_MAIL_USERS_MOST)
         return;
     if (*slot == 0)
@@ -195,6 +200,7 @@ void nb_metrics_user(struct nb_metrics *metrics, struct nb_string model, unsigne
 
 void nb_metrics_refused(struct nb_metrics *metrics, enum nb_refused reason)
 {
+    assert(reason < NB_REFUSED_REASONS);
     add(&metrics->refused[reason], 1);
 }
 
@@ -358,6 +364,7 @@ static const struct {
 
 static uint64_t number_at(const struct nb_engine_statistics *engine, size_t offset)
 {
+    assert(offset + sizeof(uint64_t) <= sizeof *engine);
     return *(const uint64_t *)(const void *)((const char *)engine + offset);
 }
 

@@ -48,6 +48,7 @@ static int put_path(const char *pattern, const struct nb_asked *asked, struct nb
         if (rc != 0 || *pattern == '\0')
             continue;
         struct nb_string name = {pattern + 1, strcspn(pattern + 1, "}")};
+        assert(name.bytes[name.length] == '}' && known_text(asked, name) != NULL); /* of a table */
         rc = nb_path_segment(path, known_text(asked, name));
         pattern = name.bytes + name.length + 1;
     }
@@ -101,6 +102,7 @@ static int put_parameter(const char *field, const struct nb_asked *asked, struct
         return 0;
     bool is_text = flag->type == NB_FLAG_TEXT;
     const char *text = is_text ? *(const char *const *)at : number;
+    assert(name.length < sizeof key);
     (void)snprintf(key, sizeof key, "%.*s", (int)name.length, name.bytes);
     assert(flag->type != NB_FLAG_LIST); /* only in bodies */
     if (flag->type == NB_FLAG_COUNT)
@@ -362,6 +364,7 @@ static bool is_something(const json_t *value)
 static void print_counted(struct nb_string name, const json_t *reply)
 {
     char noun[32];
+    assert(memchr(name.bytes, ' ', name.length) != NULL);
     size_t length = (size_t)((const char *)memchr(name.bytes, ' ', name.length) - name.bytes);
     json_int_t count =
         json_integer_value(nb_answer_member(reply, (struct nb_string){name.bytes, length}));

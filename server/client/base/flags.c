@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ static const struct nb_flag COMMON[] = {
     {AT("json", 0, SWITCH, json)},
 };
 enum { COMMON_COUNT = sizeof COMMON / sizeof COMMON[0], FLAGS_MOST = 48 };
+static_assert(FLAGS_MOST <= 64, "a bit for each in asked->given");
 enum { MODEL = 0, JSON = COMMON_COUNT - 1 /* indexes in COMMON */ };
 /* What getopt_long returns for a flag: its index + LONG_FLAG for the long form, its letter for the
  * short one. HELP is the index of --help. */
@@ -36,6 +38,7 @@ enum { LONG_FLAG = 256, HELP = FLAGS_MOST * 2 };
 
 static const struct nb_flag *flag_at(const struct nb_command *command, size_t i)
 {
+    assert(i < command->flag_count + COMMON_COUNT);
     return i < command->flag_count ? &command->flags[i] : &COMMON[i - command->flag_count];
 }
 
@@ -135,6 +138,7 @@ static void fill_tables(const struct nb_command *command, struct getopt_tables *
         if (argument == required_argument)
             tables->shorts[length++] = ':';
     }
+    assert(length < sizeof tables->shorts);
     tables->longs[total] = (struct option){"help", no_argument, NULL, LONG_FLAG + HELP};
 }
 
@@ -142,6 +146,7 @@ static int index_of(const struct getopt_tables *tables, int got)
 {
     if (got == 'h')
         return HELP;
+    assert(got >= LONG_FLAG || (got > 0 && tables->indexes[got] > 0)); /* a letter of a flag */
     return got >= LONG_FLAG ? got - LONG_FLAG : tables->indexes[got] - 1;
 }
 
@@ -308,6 +313,7 @@ static int check_flags(const struct nb_asked *asked, const struct nb_subcommand 
 int nb_verb_find(struct nb_asked *asked, const struct nb_subcommand **verb, struct nb_error *error)
 {
     const struct nb_command *command = asked->command;
+    assert(command->verbs != NULL && command->verb_count > 0);
     *verb = asked->count == 0 ? command->verbs : verb_of(command, asked->arguments[0]);
     if (*verb == NULL)
         return nb_error_set(error, NB_CLIENT_USAGE, "there is no %s '%s': it is %s", command->name,

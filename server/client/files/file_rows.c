@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/files/file_rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/base/buffer.h"
@@ -100,6 +101,7 @@ static size_t copy_quoted(struct nb_file_rows *t, struct nb_string line, size_t 
     while (at < line.length) {
         const char *quote = memchr(line.bytes + at, '"', line.length - at);
         size_t end = quote != NULL ? (size_t)(quote - line.bytes) : line.length;
+        assert(t->text.capacity - t->text.length > end - at); /* read_quoted has reserved room */
         (void)nb_buffer_append(&t->text, line.bytes + at, end - at); /* room is reserved */
         if (quote == NULL)
             break;
@@ -158,6 +160,7 @@ static int read_quoted(struct nb_file_rows *t, struct nb_string *line, size_t *a
 static int read_cell(struct nb_file_rows *t, struct nb_string *line, size_t *at,
                      struct nb_error *error)
 {
+    assert(*at <= line->length);
     size_t begin = t->text.length;
     if (t->is_csv && *at < line->length && line->bytes[*at] == '"') {
         ++*at;
@@ -179,6 +182,7 @@ static void fill_cells(struct nb_file_rows *t)
 {
     for (size_t i = 0; i < t->cell_count; i++) {
         size_t end = i + 1 < t->cell_count ? t->begins[i + 1] : t->text.length;
+        assert(t->begins[i] <= end && end <= t->text.length);
         t->cells[i] = (struct nb_string){t->text.bytes + t->begins[i], end - t->begins[i]};
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/client/files/mapping.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -63,6 +64,7 @@ static enum cell_number cell_number_read(struct nb_string cell, bool has_decimal
 enum { NAME_SHOWN = 64 };
 
 static const char *const ROLES[] = {"text", "mail", "label", "id"};
+static_assert(sizeof ROLES / sizeof ROLES[0] == NB_MAPPING_FIELD, "a name for each role");
 
 static int shown(struct nb_string name)
 {

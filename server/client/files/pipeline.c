@@ -130,6 +130,7 @@ static struct batch *next_batch(struct nb_pipeline *p)
         (void)pthread_cond_wait(&p->work, &p->lock);
     if (!p->is_closing) {
         batch = &p->ring[p->sent++ % p->size];
+        assert(batch->state == STATE_WAITING);
         batch->state = STATE_SENT;
     }
     (void)pthread_mutex_unlock(&p->lock);
@@ -178,6 +179,7 @@ static int code_of_problem(const json_t *problem)
 static int take_outcome(struct nb_pipeline *p, const struct batch *batch, size_t i,
                         const json_t *result, struct nb_error *error)
 {
+    assert(i < batch->count);
     const struct row *row = &batch->rows[i];
     struct nb_outcome outcome = {.name = batch->texts.bytes + row->name,
                                  .label = batch->texts.bytes + row->label,
@@ -232,6 +234,7 @@ static int take_batch(struct nb_pipeline *p, const struct batch *batch, struct n
 /* Waits for the oldest batch and takes its results. */
 static int take_oldest(struct nb_pipeline *p, struct nb_error *error)
 {
+    assert(p->taken < p->filled); /* else it would wait for ever */
     struct batch *batch = &p->ring[p->taken % p->size];
     (void)pthread_mutex_lock(&p->lock);
     while (batch->state != STATE_DONE)
@@ -248,6 +251,7 @@ static int take_oldest(struct nb_pipeline *p, struct nb_error *error)
 static int dispatch(struct nb_pipeline *p, struct nb_error *error)
 {
     struct batch *batch = &p->ring[p->filled % p->size];
+    assert(batch->state == STATE_FILLING && batch->count > 0);
     if (batch->path.length == 0 && nb_buffer_puts(&batch->body, "]}") != 0)
         return nb_error_no_memory(error);
     (void)pthread_mutex_lock(&p->lock);
@@ -269,6 +273,7 @@ static int add_text(struct batch *batch, struct nb_string text, size_t *begin)
 
 static int add_texts(struct batch *batch, const struct nb_item *item)
 {
+    assert(batch->state == STATE_FILLING && batch->count < BATCH_DOCUMENTS);
     struct row *row = &batch->rows[batch->count];
     row->bytes = item->content.length + item->values.length;
     int rc = add_text(batch, nb_string_of(item->name), &row->name);
