@@ -31,7 +31,7 @@
 
 #define NB_OPERATION_MAGIC "bo"
 enum {
-    NB_OPERATION_FORMAT = 6,
+    NB_OPERATION_FORMAT = 7,
     /* Raised whenever the same operations would give other counts, labels or weights: nodes of
      * different versions do not share a stream (server/nodes/stream.c). */
     NB_APPLY_VERSION = 5,

@@ -370,18 +370,6 @@ void nb_slots_set(struct nb_slots *s, uint32_t slot, float value, float squares)
     s->table.squares[slot] = squares;
 }
 
-int nb_slots_carry(struct nb_slots *s, uint64_t id, const struct nb_slots *from, uint64_t from_id)
-{
-    assert(nb_slots_count(s) == nb_slots_count(from));
-    uint32_t to = nb_slots_of(s, id);
-    uint32_t at = nb_slots_of(from, from_id);
-    if (nb_slots_reserve(s, 1) != 0)
-        return NB_NO_MEMORY;
-    if (from->table.squares[at] > s->table.squares[to])
-        nb_slots_set(s, to, from->table.values[at], from->table.squares[at]);
-    return 0;
-}
-
 void nb_slots_exchange(struct nb_slots *a, struct nb_slots *b)
 {
     nb_slots_commit(a);

@@ -212,10 +212,6 @@ int nb_slots_take(struct nb_slots *s, struct nb_slots *from);
 int nb_slots_reserve(struct nb_slots *s, size_t count);
 /* Changes a slot. There must be room for its old value. */
 void nb_slots_set(struct nb_slots *s, uint32_t slot, float value, float squares);
-/* Copies the slot of the feature `from_id` in `from` to the slot of `id` in this table. If several
- * features share a slot here, the one with the greatest sum of squares prevails. There must be as
- * many slots as in `from`. Returns 0 or NB_NO_MEMORY. */
-int nb_slots_carry(struct nb_slots *s, uint64_t id, const struct nb_slots *from, uint64_t from_id);
 /* Swaps the tables of both. Afterwards neither table counts as stored, and neither can be rolled
  * back. */
 void nb_slots_exchange(struct nb_slots *a, struct nb_slots *b);

@@ -380,7 +380,7 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
         [LABELS] = {"labels", NB_TYPE_ARRAY, true},
         [TEXTS] = {"texts", NB_TYPE_BOOLEAN, true},
         [STACK] = {"stack", NB_TYPE_STRING, false},
-        [STACK_KEY] = {"stack_key", NB_TYPE_STRING, false},
+        [STACK_KEY] = {"stack_key", NB_TYPE_STRING, false}, /* of dumps before 1.0; not needed */
     };
     const json_t *values[MEMBERS];
     /* The version comes first: a later version's line may have members unknown to this program. */
@@ -395,9 +395,6 @@ static int take_header(struct nb_json_dump_reader *r, struct nb_json_record *rec
         rc = take_version(values[TOKENIZER], "tokenizer version", NB_TOKENIZER_VERSION, error);
     if (rc == 0)
         rc = take_key(values[KEY], "key", record->header.key, error);
-    if (rc == 0)
-        rc = take_key(values[STACK_KEY] != NULL ? values[STACK_KEY] : values[KEY], "stack_key",
-                      record->header.stack_key, error);
     if (rc == 0)
         rc = nb_json_settings_take(values[SETTINGS], NULL, false, &r->settings, error);
     if (rc == 0)
@@ -563,8 +560,6 @@ int nb_json_dump_header(struct nb_buffer *out, const struct nb_dump_header *head
     nb_emit_key(&e, "texts");
     nb_emit_raw(&e, header->has_texts ? "true" : "false");
     int rc = emit_opaque(&e, "stack", header->stack);
-    if (header->stack.length > 0 && memcmp(header->stack_key, header->key, NB_KEY_BYTES) != 0)
-        emit_key(&e, "stack_key", header->stack_key);
     nb_emit_raw(&e, "}\n");
     int end = nb_emit_end(&e);
     return rc != 0 ? rc : end;

@@ -29,7 +29,6 @@ int nb_dump_write_header(const struct nb_dump_header *h, struct nb_buffer *out)
         nb_pack_string(&w, nb_string_of(h->labels[i]));
     nb_pack_u8(&w, h->has_texts);
     nb_pack_string(&w, h->stack);
-    nb_pack_bytes(&w, h->stack_key, NB_KEY_BYTES);
     nb_buffer_deinit(&settings);
     return write_record(&w, out);
 }
@@ -128,7 +127,6 @@ static int read_header(struct nb_unpacker *u, const struct nb_dump_sink *sink,
     h.labels = (const char *const *)labels;
     h.has_texts = nb_unpack_u8(u) != 0;
     h.stack = nb_unpack_string(u);
-    take_key(u, h.stack_key);
     int rc = labels == NULL ? nb_error_no_memory(error) : finish(u, error);
     if (rc == 0) {
         rc = nb_settings_read(&h.settings, settings, error);

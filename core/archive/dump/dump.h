@@ -23,8 +23,6 @@ struct nb_dump_header {
     const char *const *labels; /* by label number */
     bool has_texts;            /* every feature comes with its text */
     struct nb_string stack;    /* weights of the stack, stored form; length 0: none */
-    /* The key that hashes features to the twin's slots in `stack`; usually `key`. */
-    unsigned char stack_key[NB_KEY_BYTES];
 };
 struct nb_dump_words {
     uint32_t first_row;
@@ -66,7 +64,7 @@ struct nb_dump_sink {
  * with a byte, enum nb_dump_record, and goes on with
  *
  *     header     settings (a string), key (NB_KEY_BYTES bytes), the number of labels and each of
- *                them (a string), has_texts (a byte), stack (a string), stack_key
+ *                them (a string), has_texts (a byte), stack (a string)
  *     words      first_row, count, a byte that says whether there are texts; each id (8 bytes);
  *                each text (a string)
  *     document   id (a string), label, learned (8 bytes), source (a string), tokens, size; each row

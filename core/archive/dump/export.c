@@ -125,8 +125,6 @@ static int dump_header(struct nb_export *e, struct nb_error *error)
                                     .has_texts = e->has_texts};
     struct nb_buffer weights = {0};
     memcpy(header.key, e->live->id_key->bytes, sizeof header.key);
-    const struct nb_key *of_slots = e->state.twin.ranges > 0 ? e->live->key : e->live->id_key;
-    memcpy(header.stack_key, of_slots->bytes, sizeof header.stack_key);
     int rc = nb_store_get(e->view, NB_TABLE_MODELS, nb_live_name(e->live), &value, error);
     if (rc == 0)
         rc = nb_model_record_read(&record, value, error);

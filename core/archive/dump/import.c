@@ -375,7 +375,6 @@ static void import_free(struct nb_import *import)
     nb_replay_deinit(&import->replay);
     nb_features_coder_free(&import->coder);
     nb_rows_deinit(&import->rows);
-    nb_slots_deinit(&import->slots);
     free(import->ids);
     free(import);
 }

@@ -24,13 +24,11 @@ struct nb_import {
     struct nb_importing listed; /* its item in engine->importing */
     struct nb_engine *engine;
     struct nb_buffer name, source;
-    struct nb_live *live;  /* NULL until the header was read */
-    bool other_key;        /* the dump's ids were made under another key than the store's */
-    bool rehash;           /* new ids are made from the texts of features, under the store's key */
-    bool only_new;         /* an existing model is not replaced */
-    bool has_stack;        /* the dump has weights of a stack */
-    struct nb_slots slots; /* slots of the dump's twin, by ids under slots_key; empty: not needed */
-    struct nb_key slots_key;
+    struct nb_live *live; /* NULL until the header was read */
+    bool other_key;       /* the dump's ids were made under another key than the store's */
+    bool rehash;          /* new ids are made from the texts of features, under the store's key */
+    bool only_new;        /* an existing model is not replaced */
+    bool has_stack;       /* the dump has weights of a stack */
     struct nb_buffer entries; /* changes to append, each preceded by its length */
     struct nb_buffer bytes, features, bag;
     uint64_t *ids; /* owned */

@@ -66,24 +66,6 @@ static int add_labels(struct nb_import *import, const struct nb_dump_header *hea
     return 0;
 }
 
-/* Reads the slots of the dump's twin. If the twin learned under another key than that of the
- * features here, keeps the slots aside; `carry` then copies them feature by feature, by their
- * texts. */
-static int take_slots(struct nb_import *import, const struct nb_dump_header *header,
-                      struct nb_error *error)
-{
-    struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
-    if (memcmp(header->stack_key, import->live->key->bytes, NB_KEY_BYTES) == 0 ||
-        nb_slots_count(slots) == 0)
-        return 0;
-    nb_key_restore(&import->slots_key, header->stack_key);
-    nb_stack_lesson_forget(import->live->published->weights); /* its slots are of the other key */
-    nb_slots_exchange(slots, &import->slots);
-    return nb_slots_grow(slots, nb_slots_count(&import->slots), NULL) != 0
-               ? nb_error_no_memory(error)
-               : 0;
-}
-
 /* Whether the dump's weights are the start values. Returns false if out of memory. */
 static bool are_of_start(const struct nb_import *import, const struct nb_dump_header *header)
 {
@@ -124,7 +106,7 @@ static int take_stack(struct nb_import *import, const struct nb_dump_header *hea
         return nb_error_no_memory(error);
     if (rc != 0 || !nb_unpacker_done(&r))
         return nb_error_set(error, NB_INVALID, "the dump's stack does not read back");
-    return take_slots(import, header, error);
+    return 0;
 }
 
 /* Returns the own key of the model. A dump of another store has another key. Documents keep their
@@ -184,15 +166,6 @@ int nb_import_header(struct nb_import *import, const struct nb_dump_header *head
 
 /* ---- words: rows of the model ---------------------------------------------------------------- */
 
-/* Copies the twin's weights of a feature to the feature's slot here. */
-static int carry(struct nb_import *import, uint64_t id, struct nb_string text)
-{
-    struct nb_slots *slots = nb_stack_twin_slots(import->live->published->weights);
-    uint64_t dumped =
-        nb_feature_id_like(id, nb_feature_hash(&import->slots_key, text.bytes, text.length));
-    return nb_slots_carry(slots, id, &import->slots, dumped);
-}
-
 /* Whether the text of a number gives its id: a rebuild computes the id from the text. */
 static bool text_fits(uint64_t id, struct nb_string text)
 {
@@ -213,7 +186,6 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
     if (nb_array_reserve(&import->ids, &import->id_room, words->count + 1, sizeof *import->ids) !=
         0)
         return nb_error_no_memory(error);
-    bool carries = nb_slots_count(&import->slots) > 0 && words->texts != NULL;
     for (size_t i = 0; i < words->count; i++) {
         uint64_t id = words->ids[i];
         if (words->texts != NULL && !text_fits(id, words->texts[i]))
@@ -223,8 +195,6 @@ static int take_ids(struct nb_import *import, const struct nb_dump_words *words,
         if (rehashes && nb_feature_has_field(id))
             id = nb_feature_id_like(id, nb_feature_hash(&import->engine->key, words->texts[i].bytes,
                                                         words->texts[i].length));
-        if (carries && carry(import, id, words->texts[i]) != 0)
-            return nb_error_no_memory(error);
         import->ids[i] = id;
     }
     return 0;

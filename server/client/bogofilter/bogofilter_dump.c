@@ -120,7 +120,6 @@ static int write_header(struct stream *s)
     header.settings.tokenizer_fields = NB_BOGOFILTER_FIELDS;
     header.settings.tokenizer_version = NB_TOKENIZER_VERSION;
     memcpy(header.key, s->list->key.bytes, sizeof header.key);
-    memcpy(header.stack_key, s->list->key.bytes, sizeof header.stack_key);
     int rc = write_stack(&stack);
     header.stack = (struct nb_string){stack.bytes, stack.length};
     if (rc == 0)

@@ -254,24 +254,16 @@ END_TEST
 
 /* ---- other tables ---------------------------------------------------------------------------- */
 
-START_TEST(features_are_carried_to_other_ids)
+START_TEST(tables_are_exchanged)
 {
     struct nb_slots from = {.old = NULL};
     struct nb_slots to = {.old = NULL};
     ck_assert_int_eq(nb_slots_grow(&from, 1, NULL), 0);
     ck_assert_int_eq(nb_slots_grow(&to, 1, NULL), 0);
-    ck_assert_int_eq(nb_slots_reserve(&from, 2), 0);
-    nb_slots_set(&from, 7, 0.5F, 3);
+    ck_assert_int_eq(nb_slots_reserve(&from, 1), 0);
     nb_slots_set(&from, 8, -2, 1);
-    ck_assert_int_eq(nb_slots_carry(&to, 100, &from, 7), 0);
-    ck_assert(nb_slots_at(&to, 100) == 0.5F && to.table.squares[100] == 3);
-    ck_assert_int_eq(nb_slots_carry(&to, 100 + LEAST, &from, 8), 0); /* knows less */
-    ck_assert(nb_slots_at(&to, 100) == 0.5F);
-    ck_assert_int_eq(nb_slots_carry(&to, 101, &from, 8), 0);
-    ck_assert_int_eq(nb_slots_carry(&to, 101, &from, 7 + LEAST), 0); /* knows more */
-    ck_assert(nb_slots_at(&to, 101) == 0.5F);
     nb_slots_exchange(&from, &to);
-    ck_assert(nb_slots_at(&from, 101) == 0.5F && nb_slots_at(&to, 8) == -2);
+    ck_assert(nb_slots_at(&from, 8) == 0 && nb_slots_at(&to, 8) == -2);
     ck_assert(from.is_whole && to.is_whole);
     nb_slots_deinit(&from);
     nb_slots_deinit(&to);
@@ -289,6 +281,6 @@ int main(void)
     tcase_add_loop_test(t, ranges_and_lists_give_the_table, 0, 4);
     tcase_add_test(t, ranges_have_their_bytes);
     tcase_add_test(t, damaged_bytes_are_refused);
-    tcase_add_test(t, features_are_carried_to_other_ids);
+    tcase_add_test(t, tables_are_exchanged);
     return test_run(s);
 }

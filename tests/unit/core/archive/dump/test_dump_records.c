@@ -37,7 +37,6 @@ static void write_all(struct nb_buffer *out, bool has_texts)
                                               .score = text("score")};
     const struct nb_dump_totals totals = {1, 3, 1 + (uint64_t)UINT32_MAX};
     memset(header.key, 1, sizeof header.key);
-    memset(header.stack_key, 2, sizeof header.stack_key);
     nb_settings_init(&header.settings, NB_PRESET_MAIL);
     ck_assert_int_eq(nb_dump_write_header(&header, out), 0);
     ck_assert_int_eq(nb_dump_write_words(&words, out), 0);
