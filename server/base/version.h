@@ -5,6 +5,6 @@
 #ifndef NB_SERVER_BASE_VERSION_H
 #define NB_SERVER_BASE_VERSION_H
 
-#define NB_PROGRAM_VERSION "0.1.0"
+#define NB_PROGRAM_VERSION "1.0.0"
 
 #endif
