@@ -245,6 +245,11 @@ static int help_at(int argc, char **argv)
     return is_help && (i == 1 || (*argv[1] == '-' && i + 2 >= argc)) ? i : 0;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int main(int argc, char **argv)
 {
     /* Writing to a daemon or a reader that has gone must fail, not end the program: a mail may
@@ -261,13 +266,13 @@ int main(int argc, char **argv)
         nb_flags_help(about, stdout);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
-    if (help > 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    const struct nb_command *command = choose_command(argc, argv);
+    if (help > 0 || is_help(name) || (command == NULL && *name == '-' && is_help(argv[argc - 1])))
         return print_help(stdout);
     if (strcmp(name, "--version") == 0) {
         (void)puts("bayesc " NB_PROGRAM_VERSION);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
-    const struct nb_command *command = choose_command(argc, argv);
     if (command != NULL)
         return parse_and_run(command, argc - 1, argv + 1);
     if (*name == '\0')

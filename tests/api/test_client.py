@@ -1576,6 +1576,7 @@ def test_help_and_mistakes(api):
     holds(re.search(r"(?m)^Teach and correct:\n  train  ", text), text)
     holds(all(len(line) < 80 for line in text.splitlines()), text)
     equal(client.run("help"), client.run("--help"))
+    equal(client.run("--url", "http://127.0.0.1:1", "--help"), client.run("--help"), "behind options")
     equal(client.run("help", "train"), client.run("train", "--help"))
     equal(client.run("--url", "http://127.0.0.1:1", "help", "train"), client.run("train", "--help"), "behind options")
     client.run("help", "trian", status=USAGE)
