@@ -11,9 +11,13 @@
 
 static double slowly(double x, uint64_t n)
 {
-    long double sum = 0;
-    for (uint64_t i = 0; i < n; i++)
-        sum += logl((long double)x + (long double)i);
+    long double sum = 0, lost = 0; /* Kahan: a long double may have no more bits than a double */
+    for (uint64_t i = 0; i < n; i++) {
+        long double more = logl((long double)x + (long double)i) - lost;
+        long double next = sum + more;
+        lost = (next - sum) - more;
+        sum = next;
+    }
     return (double)sum;
 }
 

@@ -9,9 +9,9 @@
 #include "core/nodes/digest.h"
 #include "core/nodes/operation.h"
 #include "tests/unit/core/nodes/nodes.h"
+#include "tests/unit/pwrite.h"
 #include "tests/unit/run_with_tokenizer.h"
 #include <errno.h>
-#include <sys/syscall.h>
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
@@ -450,7 +450,7 @@ static atomic_uint refused;
 ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
 {
     if (!atomic_load(&is_full))
-        return syscall(SYS_pwrite64, file, bytes, size, at);
+        return test_pwrite(file, bytes, size, at);
     atomic_fetch_add(&refused, 1);
     errno = ENOSPC;
     return -1;

@@ -15,6 +15,7 @@
 
 #include "core/store/journal.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/pwrite.h"
 #include "tests/unit/run.h"
 
 enum { STORE = 4711, COMMIT = 12, RECORDS = 6 };
@@ -35,7 +36,7 @@ ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
     }
     if (fault.room > 0 && at + (off_t)size > fault.room)
         size = (size_t)(fault.room - at);
-    return syscall(SYS_pwrite64, file, bytes, size, at);
+    return test_pwrite(file, bytes, size, at);
 }
 
 int fdatasync(int file)
