@@ -152,7 +152,7 @@ static void take_scored(const struct nb_evaluator *e, const struct nb_stored_sco
     }
     extra->winner = fmax(best, 0);
     row->probability = place != NONE ? s->probabilities[place] : 0;
-    /* A model that has seen one label of two leaves the rest to the other. */
+    /* The model knew only one of the two labels then: the other one's probability is the rest. */
     if (place == NONE && s->size == 1 && e->label_count == 2)
         row->probability = 1 - of_others;
     if (e->label_count != 2)

@@ -21,7 +21,7 @@ enum {
 struct doubt {
     double
         log_odds;  /* of its label against all others; their sum over the rounds, later the mean */
-    double share;  /* of the suggested label in what its label does not get */
+    double share;  /* P(suggested label) / (1 - P(its label)) */
     double surest; /* the suggested label's probability in the round that it is from */
     uint64_t number;
     uint32_t label, suggested;
