@@ -161,25 +161,34 @@ nb_counts_each(const struct nb_model *model, struct nb_row row, nb_counts_visit 
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* The order in which `skip_top` leaves words out: more occurrences first, then the smaller id. */
+/* The order in which `skip_top` leaves words out: more occurrences first. Of words with equally
+ * many, the open bits of their ids decide, which are the same under every key
+ * (core/base/feature.h). */
 struct nb_word_rank {
     uint64_t occurrences, id; /* occurrences in all labels; id of the feature */
 };
+
+static inline uint64_t nb_word_open_first(uint64_t id)
+{
+    return id << (64 - NB_FEATURE_OPEN_BITS) | id >> NB_FEATURE_OPEN_BITS;
+}
 
 /* Compares two struct nb_word_rank, for qsort and heaps: the first in rank comes first. */
 static inline int nb_word_rank_compare(const void *a, const void *b)
 {
     const struct nb_word_rank *x = a, *y = b;
+    uint64_t own = nb_word_open_first(x->id), other = nb_word_open_first(y->id);
     if (x->occurrences != y->occurrences)
         return x->occurrences > y->occurrences ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    return own < other ? -1 : own > other;
 }
 
 /* Whether the word ranks behind `last`, the last word that is left out. */
 static inline bool nb_word_rank_is_behind(uint64_t occurrences, uint64_t id,
                                           const struct nb_word_rank *last)
 {
-    return occurrences != last->occurrences ? occurrences < last->occurrences : id > last->id;
+    return occurrences != last->occurrences ? occurrences < last->occurrences
+                                            : nb_word_open_first(id) > nb_word_open_first(last->id);
 }
 
 #endif

@@ -59,6 +59,20 @@ def test_import_into_another_daemon(api):
     other.stop()
 
 
+def test_words_of_equal_frequency_in_another_daemon(api):
+    """Which of them skip_top leaves out does not depend on the key of a store."""
+    with Model(api, preset="book", skip_top=30) as model:
+        words = [f"word{n}" for n in range(60)]
+        api.post(model.path + "/train", {"text": " ".join(words[:40]), "label": "spam"}).ok()
+        api.post(model.path + "/train", {"text": " ".join(words[20:]), "label": "ham"}).ok()
+        dump = api.get(model.path + "/export").ok().body
+        other = api.another().start().client
+        other.put("/v1/models/there/import", dump, NDJSON).ok(201)
+        for word in words:
+            want = api.post(model.path + "/classify", {"text": word}).ok().json["log_scores"]
+            equal(other.post("/v1/models/there/classify", {"text": word}).ok().json["log_scores"], want, word)
+
+
 def test_import_replaces(api):
     with Model(api) as model, Model(api) as copy:
         model.filled()

@@ -57,9 +57,11 @@ def is_token(word):
     return field_of(word) < 8
 
 
-def hash_of(word):
-    """The id by which skip_top orders words of the same frequency: the field, then 59 bits of hash."""
-    return field_of(word) << 59 | (word + 1) * 0xD6E8FEB86659FD93 % 2**59
+def place_of(word):
+    """By which skip_top orders words of the same frequency: the 18 lowest bits of the id, then the others. The id: the field, then 59
+    bits of hash."""
+    id = field_of(word) << 59 | (word + 1) * 0xD6E8FEB86659FD93 % 2**59
+    return id % 2**18, id >> 18
 
 
 def log(x):
@@ -93,7 +95,7 @@ class Book:
             total.update({w: c for w, c in bag.items() if is_token(w)})
             for v in self.labels:
                 self.add_share(v, shares.get(v, 0) * beside[1], bag)
-        by_rank = sorted(total, key=lambda w: (-total[w], hash_of(w)))
+        by_rank = sorted(total, key=lambda w: (-total[w], place_of(w)))
         self.used = {w for w in by_rank[settings["skip_top"]:] if total[w] >= settings["min_count"]}
 
     def add_share(self, v, share, bag):

@@ -131,7 +131,13 @@ static uint64_t total_of(const struct small *s, uint32_t w)
     return sum;
 }
 
-/* Returns whether w is among the first `skip_top` words, ordered by occurrences, then by id. */
+static uint64_t open_first(uint64_t id)
+{
+    return (id & NB_FEATURE_OPEN) << (64 - NB_FEATURE_OPEN_BITS) | id / (NB_FEATURE_OPEN + 1);
+}
+
+/* Returns whether w is among the first `skip_top` words, ordered by occurrences, then by the open
+ * bits of their ids, then by the others. */
 static bool skipped(const struct small *s, uint32_t w, uint64_t skip_top)
 {
     uint64_t before = 0;
@@ -139,7 +145,7 @@ static bool skipped(const struct small *s, uint32_t w, uint64_t skip_top)
         if (word_field(u) == NB_FIELD_PAIR || total_of(s, u) == 0)
             continue;
         if (total_of(s, u) > total_of(s, w) ||
-            (total_of(s, u) == total_of(s, w) && word_id(u) < word_id(w)))
+            (total_of(s, u) == total_of(s, w) && open_first(word_id(u)) < open_first(word_id(w))))
             before++;
     }
     return before < skip_top;
