@@ -140,7 +140,8 @@ bool nb_token_read_hash(struct nb_string text, struct nb_token *token)
 
 void nb_token_print_hash(const struct nb_token *token, char text[NB_TOKEN_HASH_TEXT])
 {
-    static_assert(sizeof HASHED - 1 + 2 * NB_TOKEN_HASH + 1 == NB_TOKEN_HASH_TEXT, "it fits");
+    static_assert(sizeof HASHED - 1 + (size_t)2 * NB_TOKEN_HASH + 1 == NB_TOKEN_HASH_TEXT,
+                  "it fits");
     size_t length = sizeof HASHED - 1;
     memcpy(text, HASHED, length);
     (void)sodium_bin2hex(text + length, NB_TOKEN_HASH_TEXT - length, token->hash,

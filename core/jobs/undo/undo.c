@@ -273,13 +273,12 @@ static int count_receipts(struct undoing *u, const struct nb_batch *batch, struc
     return rc;
 }
 
-/* Whether the note of an undo that takes nothing back is needed. What it asks for may stand behind
- * changes of others: an undo of these must not bring it back. */
+/* Whether the note of an undo that takes nothing back is needed. If what it asks for lies behind
+ * changes of others, an undo of these must not bring it back. */
 static bool needs_note(const struct undoing *u)
 {
-    const struct nb_undo_options *o = u->options;
-    return u->search.is_done && u->report->documents == 0 && u->report->changed_since == 0 &&
-           o->id_count == 0 && o->label.length == 0;
+    return u->search.is_done && u->search.lies_behind && u->report->documents == 0 &&
+           u->report->changed_since == 0;
 }
 
 static int step(struct undoing *u, size_t most, struct nb_error *error)

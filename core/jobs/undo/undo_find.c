@@ -263,6 +263,24 @@ static int add(struct nb_undo_search *s, const struct nb_entry *entry, struct nb
     return 0;
 }
 
+/* Notes whether a state that matches lies behind a current one that does not. */
+static int look_behind(struct nb_undo_search *s, const struct nb_change *current,
+                       struct nb_error *error)
+{
+    uint64_t number = s->label == NB_NO_LABEL && !s->lies_behind ? current->replaced : 0;
+    bool there = true;
+    int rc = 0;
+    while (rc == 0 && there && number != 0 && !s->lies_behind) {
+        rc = read_replaced(s, number, &s->earlier, &there, error);
+        if (rc != 0 || !there)
+            break;
+        s->lies_behind = matches(s, &s->earlier.change);
+        assert(s->earlier.change.replaced < number);
+        number = s->earlier.change.replaced;
+    }
+    return rc;
+}
+
 static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
 {
     struct nb_undo_search *s = user;
@@ -272,7 +290,8 @@ static int visit(void *user, struct nb_entry *entry, struct nb_error *error)
     }
     if (s->count >= s->most)
         return NB_STEP_ENDS;
-    return matches(s, &entry->change) ? add(s, entry, error) : 0;
+    return matches(s, &entry->change) ? add(s, entry, error)
+                                      : look_behind(s, &entry->change, error);
 }
 
 static int look_for_ids(struct nb_undo_search *s, struct nb_error *error)

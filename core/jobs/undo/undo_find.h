@@ -60,9 +60,11 @@ struct nb_undo_found {
 struct nb_undo_search {
     const struct nb_undo_options *options; /* borrowed */
     uint32_t label;                        /* the number of its label; NB_NO_LABEL: any */
-    uint64_t from;               /* where to go on: an entry or, with ids, the index of an id */
-    uint64_t end;                /* entries from here on came after the search began */
-    bool is_done;                /* everything was examined */
+    uint64_t from; /* where to go on: an entry or, with ids, the index of an id */
+    uint64_t end;  /* entries from here on came after the search began */
+    bool is_done;  /* everything was examined */
+    /* Of documents of any id and label: a state that matches lies behind changes of others. */
+    bool lies_behind;
     struct nb_undo_found *found; /* owned; what the last search step found */
     size_t count, room;
     size_t most;
