@@ -21,7 +21,7 @@ __extension__ typedef unsigned _BitInt(128) nb_uint128;
 #endif
 
 /* Converts to the nearest double; of two that are equally near, to the one whose last bit is 0
- * (IEEE 754). As a cast does, for which the compilers of 32-bit arm lack the function. */
+ * (IEEE 754). A cast gives the same, but compilers cannot link it on 32-bit arm. */
 static inline double nb_uint128_double(nb_uint128 x)
 {
     uint64_t high = (uint64_t)(x >> 64);

@@ -168,6 +168,7 @@ struct nb_word_rank {
     uint64_t occurrences, id; /* occurrences in all labels; id of the feature */
 };
 
+/* Returns the id with its open bits moved to the front. */
 static inline uint64_t nb_word_open_first(uint64_t id)
 {
     return id << (64 - NB_FEATURE_OPEN_BITS) | id >> NB_FEATURE_OPEN_BITS;

@@ -263,11 +263,13 @@ static int add(struct nb_undo_search *s, const struct nb_entry *entry, struct nb
     return 0;
 }
 
-/* Notes whether a state that matches lies behind a current one that does not. */
+/* Notes whether a state that matches lies behind a current one that does not. Of no use if a
+ * current one matches. */
 static int look_behind(struct nb_undo_search *s, const struct nb_change *current,
                        struct nb_error *error)
 {
-    uint64_t number = s->label == NB_NO_LABEL && !s->lies_behind ? current->replaced : 0;
+    bool is_wanted = s->label == NB_NO_LABEL && s->count == 0 && !s->lies_behind;
+    uint64_t number = is_wanted ? current->replaced : 0;
     bool there = true;
     int rc = 0;
     while (rc == 0 && there && number != 0 && !s->lies_behind) {

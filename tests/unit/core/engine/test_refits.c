@@ -471,13 +471,19 @@ START_TEST(three_documents_of_two_labels_teach_in_any_order)
 }
 END_TEST
 
-/* Weights that have missed documents, or are of other constants. */
-START_TEST(settings_that_change_are_followed_by_a_refit)
+/* Opens the engine anew with small slices, and makes the model that keeps the writer busy. */
+static void open_for_slices(void)
 {
-    settings.refit_units = 20000; /* many slices */
+    settings.refit_units = 20000;
     nb_engine_close(&engine);
     open_engine();
     put("idle", NB_DECISION_BAYES, 0.02);
+}
+
+/* Weights that have missed documents, or are of other constants. */
+START_TEST(settings_that_change_are_followed_by_a_refit)
+{
+    open_for_slices();
     put("m", NB_DECISION_BAYES, 0.02);
     put("always", NB_DECISION_STACKED, 0.02);
     train("m", 2, 150, FIRST_TO_LAST, 50);
@@ -513,10 +519,7 @@ START_TEST(a_twin_that_missed_documents_learns_anew)
 {
     const struct putting on = {"m", NB_DECISION_STACKED, 0.02, true};
     const struct putting off = {"m", NB_DECISION_STACKED, 0.02, false};
-    settings.refit_units = 20000;
-    nb_engine_close(&engine);
-    open_engine();
-    put("idle", NB_DECISION_BAYES, 0.02);
+    open_for_slices();
     put_with("m", NB_DECISION_STACKED, 0.02, false);
     train("m", 3, 150, FIRST_TO_LAST, 50);
     settle();
@@ -637,10 +640,7 @@ static struct nb_batch *refit_batch(enum nb_refit_part part)
 START_TEST(old_weights_serve_until_the_new_ones_are_there)
 {
     unsigned passed = 0;
-    settings.refit_units = 20000;
-    nb_engine_close(&engine);
-    open_engine();
-    put("idle", NB_DECISION_BAYES, 0.02);
+    open_for_slices();
     put("m", NB_DECISION_STACKED, 0.02);
     train("m", 3, 60, FIRST_TO_LAST, 20);
     settle();
@@ -689,6 +689,16 @@ START_TEST(documents_that_are_read_together_teach_like_one_after_the_other)
 }
 END_TEST
 
+/* Begins a refit of the model m, of which many slices are left. */
+static void begin_in_slices(void)
+{
+    open_for_slices();
+    put("m", NB_DECISION_STACKED, 0.02);
+    train("m", 2, 90, MIXED, 20);
+    settle();
+    stand_behind(refit_batch(NB_REFIT_WHOLE));
+}
+
 static unsigned proposed;
 
 static void count_proposed(void *user, const struct nb_batch *batch,
@@ -703,14 +713,7 @@ static void count_proposed(void *user, const struct nb_batch *batch,
 START_TEST(a_node_asks_for_a_slice_and_has_nothing_more_to_do)
 {
     static const struct nb_relay relay = {.propose = count_proposed};
-    settings.refit_units = 20000;
-    nb_engine_close(&engine);
-    open_engine();
-    put("idle", NB_DECISION_BAYES, 0.02);
-    put("m", NB_DECISION_STACKED, 0.02);
-    train("m", 2, 90, MIXED, 20);
-    settle();
-    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    begin_in_slices();
     engine->relays[0] = &relay;
     engine->settings.shared = true;
     ck_assert(!nb_refits_some(engine, true));
@@ -727,14 +730,7 @@ END_TEST
 /* The new weights, too: they would have missed them. */
 START_TEST(what_comes_while_the_twin_learns_teaches_the_new_weights)
 {
-    settings.refit_units = 20000;
-    nb_engine_close(&engine);
-    open_engine();
-    put("idle", NB_DECISION_BAYES, 0.02);
-    put("m", NB_DECISION_STACKED, 0.02);
-    train("m", 2, 90, MIXED, 20);
-    settle();
-    stand_behind(refit_batch(NB_REFIT_WHOLE));
+    begin_in_slices();
     while (nb_refit_weights(live_of("m")) == NULL)
         stand_behind(refit_batch(NB_REFIT_SLICE));
     double before = nb_stack_bias(nb_refit_weights(live_of("m")), 0, 0);
