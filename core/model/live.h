@@ -142,8 +142,9 @@ struct nb_live {
     atomic_uint_fast64_t unlabelled; /* documents without a label, for any thread */
     /* The writer's. */
     struct {
-        uint64_t to; /* no entry below it is current */
-        uint64_t at; /* when to look for old documents again */
+        uint64_t to;     /* no entry below it is current */
+        uint64_t at;     /* when to look for old documents again */
+        uint64_t resume; /* where the last look ended; 0: at the last entry */
     } ageing;
     struct {
         uint64_t

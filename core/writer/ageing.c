@@ -16,8 +16,7 @@
 #include "core/writer/unused.h"
 
 enum {
-    YOUNG_IN_A_ROW = 1000, /* young documents in a row that end the search: times mostly ascend with
-                              the entries, except after imports and undos */
+    YOUNG_IN_A_ROW = 1000, /* young documents in a row that end a walk */
     MODELS_AT_ONCE = 50,   /* models that one nb_ageing_some looks at */
     AGE_SHARE = 1000,      /* 1/AGE_SHARE of max_age between two looks, ... */
     DISK_SHARE = 16,       /* ageing shrinks the store to 1/DISK_SHARE below `disk` */
@@ -98,6 +97,7 @@ struct taking {
     int64_t before;  /* ... besides those whose last change was before this time; 0: none */
     size_t most;     /* documents that are taken now */
     size_t young;    /* young documents found in a row */
+    uint64_t last;   /* number of the entry that was read last */
     bool has_looked; /* the search has seen a current entry */
     bool has_more;
 };
@@ -110,6 +110,7 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     if (!t->has_looked)
         t->live->ageing.to = entry->number;
     t->has_looked = true;
+    t->last = entry->number;
     if (taken < t->count || c->time < t->before) {
         t->young = 0;
         t->has_more = taken >= t->most;
@@ -118,15 +119,29 @@ static int take(void *user, struct nb_entry *entry, struct nb_error *error)
     return ++t->young < YOUNG_IN_A_ROW && t->before > 0 ? 0 : ENDED;
 }
 
+static int walk(const struct nb_view *view, uint64_t from, struct taking *t, struct nb_error *why)
+{
+    return nb_ledger_walk_only(view, t->live->number, from, NB_LEDGER_LIVING, take, t, why);
+}
+
+/* Walks from the oldest entry on. Times mostly ascend with the entries, so this usually finds all;
+ * but not after an import, when a clock was wrong, or where the entries of several nodes stand one
+ * after the other. So a second walk goes on where that of the last look ended; after enough looks
+ * it has passed all entries. */
 static int find(struct nb_engine *engine, struct taking *t)
 {
     struct nb_view view;
     struct nb_error why;
+    uint64_t *resume = &t->live->ageing.resume;
     int rc = nb_store_snapshot(engine->store, &view, &why);
     if (rc != 0)
         return rc;
-    rc = nb_ledger_walk_only(&view, t->live->number, t->live->ageing.to, NB_LEDGER_LIVING, take, t,
-                             &why);
+    rc = walk(&view, t->live->ageing.to, t, &why);
+    if (rc == ENDED && t->young == YOUNG_IN_A_ROW) {
+        t->young = 0;
+        rc = walk(&view, *resume > t->last ? *resume : t->last + 1, t, &why);
+        *resume = rc == ENDED ? t->last : 0;
+    }
     nb_store_snapshot_end(&view);
     if (rc == NB_CORRUPT)
         nb_live_set_damaged(t->live, &why);

@@ -113,6 +113,28 @@ def test_the_old_go(api):
     verified(api, daemon.data)
 
 
+def test_the_old_behind_many_young_go(api):
+    """The young ones were learned while a clock was ahead; or the old ones came with an import."""
+    daemon = api.another().start()
+    client = daemon.client
+    items = documents(random.Random(8), "a", 3300)
+    for i in range(0, len(items), 300):
+        train(client, "/v1/models/first", items[i:i + 300])
+    for model, young in (("ahead", -400), ("cold", 0)):
+        days = {document["id"]: young if i < 3240 else 60 for i, document in enumerate(items)}
+        dump = old_dump(client, "/v1/models/first", days)
+        client.put(f"/v1/models/{model}/import", dump, "application/x-ndjson").ok(201)
+    client.put("/v1/models/ahead", {"max_age": 600}).ok()
+    wait_for(lambda: number_of(client, "/v1/models/ahead") == 3240, "what is older than ten minutes is gone", 20)
+    equal(set(ids_of(client, "/v1/models/ahead")), {document["id"] for document in items[:3240]})
+    client.put("/v1/models/cold", {"max_age": 4000}).ok()
+    daemon.stop()
+    daemon = api.another(data=daemon.data).start()
+    wait_for(lambda: number_of(daemon.client, "/v1/models/cold") == 3240, "older than an hour", 60)
+    daemon.stop()
+    verified(api, daemon.data)
+
+
 def test_the_disk_is_for_all_models_together(api):
     most = 3 << 20
     daemon = api.another(config={"store": {"disk": most}}).start()
