@@ -74,7 +74,7 @@ static void *be_ready(void *user)
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
-    if (nb_milter_socket_await(first->socket)) {
+    if (nb_milter_socket_await(first->socket, &is_ending)) {
         /* Tests and scripts wait for this line, so it does not depend on the level of the log. */
         (void)fprintf(stderr, "bayesd-milter: ready on %s\n", first->socket);
         tell_ready();

@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <libmilter/mfapi.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,12 @@
 #include "server/base/listen.h"
 #include "server/base/log.h"
 
-enum { BACKLOG = 1024, WHERE_BYTES = 128 };
+enum {
+    BACKLOG = 1024,
+    WHERE_BYTES = 128,
+    GRACE_SECONDS = 1, /* time for libmilter to send the last reply */
+    LATE_MILLISECONDS = 100
+};
 
 /* An address of a socket, in the form of each family. */
 union address {
@@ -224,13 +230,17 @@ static int visit(const char *where, int flags)
     return -1;
 }
 
-bool nb_milter_socket_await(const char *where)
+bool nb_milter_socket_await(const char *where, const atomic_bool *is_ending)
 {
     char byte;
     int visitor = visit(where, 0);
     if (visitor < 0)
         return false;
-    bool is_served = shutdown(visitor, SHUT_WR) == 0 && recv(visitor, &byte, 1, 0) == 0;
+    struct pollfd end = {.fd = visitor, .events = POLLIN};
+    bool is_sent = shutdown(visitor, SHUT_WR) == 0;
+    while (is_sent && !atomic_load(is_ending) && poll(&end, 1, LATE_MILLISECONDS) == 0)
+        ;
+    bool is_served = is_sent && recv(visitor, &byte, 1, MSG_DONTWAIT) == 0;
     (void)close(visitor);
     return is_served;
 }
@@ -243,11 +253,6 @@ bool nb_milter_socket_knock(const char *where)
     (void)close(visitor);
     return true;
 }
-
-enum {
-    GRACE_SECONDS = 1, /* time for libmilter to send the last reply */
-    LATE_MILLISECONDS = 100
-};
 
 /* libmilter has one socket for the process and no handle for it. */
 static struct {

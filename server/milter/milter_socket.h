@@ -9,6 +9,7 @@
 #ifndef NB_SERVER_MILTER_MILTER_SOCKET_H
 #define NB_SERVER_MILTER_MILTER_SOCKET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,8 +45,10 @@ int nb_milter_socket_open(const char *where, mode_t mode, const char *group,
 void nb_milter_socket_remove(const char *where);
 
 /* Connects and waits until libmilter has accepted and closed the connection: from then on libmilter
- * serves, and a signal stops it. Returns false if it stops before. */
-bool nb_milter_socket_await(const char *where);
+ * serves, and a signal stops it. Returns false if it stops before. A libmilter that a signal
+ * stopped early leaves the connection open, so this also returns false soon after *is_ending is
+ * set. */
+bool nb_milter_socket_await(const char *where, const atomic_bool *is_ending);
 
 /* Connects and closes the connection at once, to wake libmilter, which notices nothing else while
  * it waits for connections. Returns whether a process listens. */

@@ -721,6 +721,29 @@ def test_a_stop_at_the_start(api):
         holds("error" not in said and not os.path.exists(milter.at[5:]), said)
 
 
+def test_the_server_ends_if_the_first_process_is_killed_at_the_start(api):
+    """Its signal then comes at any moment, also before libmilter is ready."""
+    milters = [Milter(api, "http://127.0.0.1:1") for _ in range(120)]
+    servers = []
+
+    def begin_and_kill(milter, milliseconds):
+        with subprocess.Popen(milter.command, stderr=subprocess.DEVNULL, env=milter.environment) as process:
+            time.sleep(milliseconds / 1000 * slow())
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+                servers.extend(file.read().split())
+            process.kill()
+
+    for first in range(0, len(milters), 8):
+        threads = [threading.Thread(target=begin_and_kill, args=(milter, (first + i) % 50))
+                   for i, milter in enumerate(milters[first:first + 8])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    holds(len(servers) > 20, len(servers))
+    wait_for(lambda: not any(os.path.exists(f"/proc/{server}") for server in servers), "the servers end", 20)
+
+
 def test_sighup_does_not_stop_it(api):
     """libmilter stops on it as well, and must not get it, however many come and whatever goes on."""
     with Stub() as stub, Milter(api, stub.url) as milter:
