@@ -181,7 +181,7 @@ enum {
 };
 _Static_assert(1 << BIN_BITS == NB_SIGNATURE_BINS, "a bin has a number of BIN_BITS bits");
 
-struct twin {
+struct listed {
     uint64_t number;
     uint32_t label; /* GONE: the document was removed */
     struct nb_signature signature;
@@ -190,7 +190,7 @@ struct twin {
 
 struct nb_near_duplicate_list {
     uint64_t window;
-    struct twin *list; /* owned; by number */
+    struct listed *list; /* owned; by number */
     size_t size, room;
 };
 
@@ -308,13 +308,13 @@ int nb_near_duplicate_list_add(struct nb_near_duplicate_list *near_duplicate_lis
                          near_duplicate_list->size + 1, sizeof *near_duplicate_list->list) != 0)
         return NB_NO_MEMORY;
     near_duplicate_list->list[near_duplicate_list->size++] =
-        (struct twin){.number = number, .label = label, .signature = *signature};
+        (struct listed){.number = number, .label = label, .signature = *signature};
     return 0;
 }
 
 static bool near_duplicate_list_is_below(const void *list, size_t at, const void *number)
 {
-    return ((const struct twin *)list)[at].number < *(const uint64_t *)number;
+    return ((const struct listed *)list)[at].number < *(const uint64_t *)number;
 }
 
 void nb_near_duplicate_list_remove(struct nb_near_duplicate_list *near_duplicate_list,
@@ -326,14 +326,14 @@ void nb_near_duplicate_list_remove(struct nb_near_duplicate_list *near_duplicate
         near_duplicate_list->list[at].label = GONE;
 }
 
-struct nb_twin nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,
-                                           uint32_t label, const struct nb_signature *signature,
-                                           double similarity)
+struct nb_nearest
+nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,
+                            uint32_t label, const struct nb_signature *signature, double similarity)
 {
-    struct nb_twin found = {.similarity = 0};
+    struct nb_nearest found = {.similarity = 0};
     uint64_t seen = 0;
     for (size_t i = near_duplicate_list->size; i > 0 && seen < near_duplicate_list->window; i--) {
-        const struct twin *t = &near_duplicate_list->list[i - 1];
+        const struct listed *t = &near_duplicate_list->list[i - 1];
         seen += t->label != GONE;
         if (t->label != label)
             continue;
@@ -379,14 +379,14 @@ static int near_duplicate_list_load_one(struct loading *l, uint64_t number, stru
                          sizeof *l->near_duplicate_list->list) != 0)
         return nb_error_no_memory(error);
     l->near_duplicate_list->list[l->near_duplicate_list->size++] =
-        (struct twin){.number = number, .label = c->label, .signature = signature};
+        (struct listed){.number = number, .label = c->label, .signature = signature};
     return 0;
 }
 
 static void reverse(struct nb_near_duplicate_list *near_duplicate_list)
 {
     for (size_t i = 0; i < near_duplicate_list->size / 2; i++) {
-        struct twin other = near_duplicate_list->list[i];
+        struct listed other = near_duplicate_list->list[i];
         near_duplicate_list->list[i] = near_duplicate_list->list[near_duplicate_list->size - 1 - i];
         near_duplicate_list->list[near_duplicate_list->size - 1 - i] = other;
     }

@@ -108,14 +108,15 @@ void nb_near_duplicate_list_remove(struct nb_near_duplicate_list *near_duplicate
                                    uint64_t number);
 
 /* The nearest document of a label. */
-struct nb_twin {
+struct nb_nearest {
     uint64_t count;    /* documents that are at least as similar as requested */
     uint64_t number;   /* entry of the nearest document; of the oldest one if several are nearest */
     double similarity; /* similarity of the nearest document */
 };
 /* Searches the last `window` documents: 10,000 in 0.1 ms. */
-struct nb_twin nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,
-                                           uint32_t label, const struct nb_signature *signature,
-                                           double similarity);
+struct nb_nearest
+nb_near_duplicate_list_find(const struct nb_near_duplicate_list *near_duplicate_list,
+                            uint32_t label, const struct nb_signature *signature,
+                            double similarity);
 
 #endif

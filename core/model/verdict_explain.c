@@ -268,9 +268,9 @@ static int explain_passage(struct nb_verdict_private *p, size_t *count,
     double rest = scores->log_scores[scores->best] - scores->log_scores[scores->second];
     for (size_t i = 0; i + 1 < *count; i++) {
         struct nb_evidence *row = &p->evidence[i];
+        assert(row->given == 0); /* the stack has no trees */
         rest -= row->evidence;
         row->feature = own->places[row->feature];
-        row->given = row->given == 0 ? 0 : own->places[row->given - 1] + 1;
     }
     p->evidence[*count - 1].evidence = rest;
     return 0;

@@ -48,13 +48,13 @@ struct nb_receipt {
     struct nb_string id;    /* owned by the batch */
     struct nb_string label; /* length 0: it has none */
     struct nb_string
-        previous_label;    /* with NB_RELABELLED; length 0: it had none, or another status */
-    struct nb_string twin; /* with NB_NEAR_DUPLICATE: the id of the nearest document; owned by the
-                              batch; length 0: its entry cannot be read */
-    double similarity;     /* estimated similarity to the twin */
-    uint64_t tokens;       /* token positions counted */
-    uint64_t new_tokens;   /* distinct tokens that came into the vocabulary */
-    uint64_t number;       /* its place in the stream that nodes share; else 0 */
+        previous_label;       /* with NB_RELABELLED; length 0: it had none, or another status */
+    struct nb_string nearest; /* with NB_NEAR_DUPLICATE: the id of the nearest document; owned by
+                              the batch; length 0: its entry cannot be read */
+    double similarity;        /* estimated similarity to it */
+    uint64_t tokens;          /* token positions counted */
+    uint64_t new_tokens;      /* distinct tokens that came into the vocabulary */
+    uint64_t number;          /* its place in the stream that nodes share; else 0 */
     bool truncated;
     bool created; /* the model began to exist with this change */
     /* If this is the first document of its label: a similar label with documents that is probably
@@ -138,11 +138,11 @@ struct nb_submitted {
     struct nb_relayed relayed; /* set for a change from the stream that nodes share */
     struct nb_receipt receipt;
     /* Used by the writer, until the commit. */
-    struct nb_buffer twin; /* of a near-duplicate: the id of its twin */
-    bool keeps_content;    /* LABEL; RECALL of a document that is in the ledger */
-    bool staged;           /* its entry is written */
-    bool applied;          /* the counts are changed, too */
-    struct nb_delta delta; /* the change of the counts */
+    struct nb_buffer nearest; /* of a near-duplicate: the id of the nearest document */
+    bool keeps_content;       /* LABEL; RECALL of a document that is in the ledger */
+    bool staged;              /* its entry is written */
+    bool applied;             /* the counts are changed, too */
+    struct nb_delta delta;    /* the change of the counts */
     uint32_t label_number;
 };
 

@@ -115,17 +115,18 @@ static int stage_have_near_duplicates(struct nb_stage *s, struct nb_error *error
                                        settings->near_duplicate_window, near_duplicate_list, error);
 }
 
-static int note_twin(struct nb_stage *s, const struct nb_twin *twin, struct nb_error *error)
+static int note_nearest(struct nb_stage *s, const struct nb_nearest *nearest,
+                        struct nb_error *error)
 {
     struct nb_receipt *receipt = &s->change->receipt;
     struct nb_entry *entry = &s->memory->restored;
     receipt->status = NB_NEAR_DUPLICATE;
-    receipt->similarity = twin->similarity;
-    s->change->twin.length = 0;
-    if (nb_ledger_read(s->view, twin->number, entry, NULL) == 0 &&
-        nb_buffer_append(&s->change->twin, entry->change.id.bytes, entry->change.id.length) != 0)
+    receipt->similarity = nearest->similarity;
+    s->change->nearest.length = 0;
+    if (nb_ledger_read(s->view, nearest->number, entry, NULL) == 0 &&
+        nb_buffer_append(&s->change->nearest, entry->change.id.bytes, entry->change.id.length) != 0)
         return nb_error_no_memory(error);
-    receipt->twin = nb_buffer_string(&s->change->twin);
+    receipt->nearest = nb_buffer_string(&s->change->nearest);
     return 0;
 }
 
@@ -138,10 +139,10 @@ static int stage_check_near_duplicates(struct nb_stage *s, bool found,
     sign(s, signature);
     if (found || s->change->receipt.status != NB_LEARNED || s->new_label)
         return 0;
-    struct nb_twin twin =
+    struct nb_nearest nearest =
         nb_near_duplicate_list_find(s->live->near_duplicate_list, s->change->label_number,
                                     signature, settings->near_duplicate_similarity);
-    return twin.count >= settings->near_duplicates ? note_twin(s, &twin, error) : 0;
+    return nearest.count >= settings->near_duplicates ? note_nearest(s, &nearest, error) : 0;
 }
 
 int nb_stage_find_old(struct nb_stage *s, bool *found)

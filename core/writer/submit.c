@@ -55,7 +55,7 @@ void nb_submitted_deinit(struct nb_submitted *change)
     nb_buffer_deinit(&change->texts);
     nb_buffer_deinit(&change->foreseen_texts);
     nb_buffer_deinit(&change->released);
-    nb_buffer_deinit(&change->twin);
+    nb_buffer_deinit(&change->nearest);
     nb_delta_deinit(&change->delta);
     free(change->known);
     free(change->known_ids);

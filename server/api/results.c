@@ -411,8 +411,8 @@ static void emit_receipt(struct nb_emitter *e, const struct nb_results *results,
     if (receipt->status == NB_RELABELLED)
         nb_emit_member_labels(e, "previous_label", "previous_labels", receipt->previous_label);
     if (receipt->status == NB_NEAR_DUPLICATE) {
-        if (receipt->twin.length > 0)
-            nb_emit_member_string(e, "near_duplicate_of", receipt->twin);
+        if (receipt->nearest.length > 0)
+            nb_emit_member_string(e, "near_duplicate_of", receipt->nearest);
         nb_emit_member_short_double(e, "similarity", receipt->similarity);
     }
     nb_emit_member_u64(e, "tokens", receipt->tokens);

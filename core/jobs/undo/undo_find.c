@@ -137,7 +137,7 @@ static bool undo_notes_tell(const struct nb_undo_notes *notes, uint64_t entry,
 
 enum {
     ENTRIES_MOST = 50000, /* examined in one snapshot: less than half a second */
-    TWINS_MOST = 100,     /* entries searched for the restored one */
+    REPLACED_MOST = 100,  /* entries searched for the restored one */
 };
 
 static void clear(struct nb_undo_search *s)
@@ -153,7 +153,7 @@ void nb_undo_search_deinit(struct nb_undo_search *search)
     free(search->found);
     undo_notes_deinit(&search->notes);
     nb_entry_deinit(&search->earlier);
-    nb_entry_deinit(&search->twin);
+    nb_entry_deinit(&search->replaced);
     nb_entry_deinit(&search->entry);
     *search = (struct nb_undo_search){0};
 }
@@ -172,9 +172,10 @@ static int read_replaced(const struct nb_undo_search *s, uint64_t number, struct
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-static bool is_twin(const struct nb_change *a, const struct nb_change *b)
+static bool is_restored_by(const struct nb_change *a, const struct nb_change *restored)
 {
-    return a->time == b->time && a->label == b->label && nb_string_same(a->source, b->source);
+    return a->time == restored->time && a->label == restored->label &&
+           nb_string_same(a->source, restored->source);
 }
 
 static int need_notes(struct nb_undo_search *s, struct nb_error *error)
@@ -188,22 +189,22 @@ static int need_notes(struct nb_undo_search *s, struct nb_error *error)
 }
 
 /* Finds the entry before `c`, which has the number `own`. If an undo wrote `c`, this is the entry
- * before the one that the undo restored: the twin, with the same time and source. The undo took
+ * before the one that the undo restored, which has the same time and source as `c`. The undo took
  * back the entries between. Its note stands between `c` and the entry that `c` replaced; without a
- * note a twin is a document learned twice from one source in a millisecond. */
+ * note such an entry is a document learned twice from one source in a millisecond. */
 static int number_before(struct nb_undo_search *s, const struct nb_change *c, uint64_t own,
                          uint64_t *before, struct nb_error *error)
 {
     uint64_t number = *before = c->replaced;
     bool there = true;
     int rc = 0;
-    for (int i = 0; rc == 0 && there && number != 0 && i < TWINS_MOST; i++) {
-        rc = read_replaced(s, number, &s->twin, &there, error);
+    for (int i = 0; rc == 0 && there && number != 0 && i < REPLACED_MOST; i++) {
+        rc = read_replaced(s, number, &s->replaced, &there, error);
         if (rc != 0 || !there)
             break;
-        assert(s->twin.change.replaced < number);
-        number = s->twin.change.replaced;
-        if (!is_twin(&s->twin.change, c))
+        assert(s->replaced.change.replaced < number);
+        number = s->replaced.change.replaced;
+        if (!is_restored_by(&s->replaced.change, c))
             continue;
         rc = need_notes(s, error);
         if (rc != 0 || !undo_notes_between(&s->notes, c->replaced, own))

@@ -70,7 +70,7 @@ struct nb_undo_search {
     size_t most;
     struct nb_ledger_steps steps; /* with ids, only its view is used */
     /* Memory that is used again and again. */
-    struct nb_entry entry, earlier, twin;
+    struct nb_entry entry, earlier, replaced;
     struct nb_undo_notes notes; /* read at their first use */
     bool has_notes;
 };

@@ -77,8 +77,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("twins");
-    TCase *t = tcase_create("twins");
+    Suite *s = suite_create("near-duplicates");
+    TCase *t = tcase_create("near-duplicates");
     suite_add_tcase(s, t);
     tcase_add_test(t, the_estimate_is_near_the_truth);
     tcase_add_test(t, equal_and_empty_and_strange_documents);
