@@ -48,6 +48,8 @@ static const struct {
     {"=?", "=?"},
     {"=?=?utf-8?q?a?=", "=?a"},
     {"=?no-such-charset?q?a=E9?= b", "a\xE9 b"},
+    {"=?a-charset-whose-name-has-more-bytes-than-any-that-anybody-knows1?q?a?=",
+     "=?a-charset-whose-name-has-more-bytes-than-any-that-anybody-knows1?q?a?="},
     {"caf\xE9 =?utf-8?q?b?=", "caf\xE9 b"},
     {"=?utf-7?q?+2AA-buy?=", "�buy"},
 };
