@@ -169,8 +169,13 @@ def test_a_change_is_on_every_node(nodes):
             holds(other.applied() >= number, f"{other.name} says {other.applied()}")
     assert_same(site)
     client = os.path.join(os.path.dirname(nodes.binary), "bayesc")
-    subprocess.run([client, "nodes", "check", *(f"http://127.0.0.1:{node.port}" for node in site.nodes)], check=True,
-                   stdout=subprocess.DEVNULL)
+    urls = [f"http://127.0.0.1:{node.port}" for node in site.nodes]
+    subprocess.run([client, "nodes", "check", *urls], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([client, "nodes", "check", "--json", *urls, "http://127.0.0.1:1"], check=False, capture_output=True)
+    rows = json.loads(done.stdout)
+    equal([row["url"] for row in rows], [*urls, "http://127.0.0.1:1"], "also the one that is not there")
+    equal([len(row) > 1 for row in rows], [True] * len(urls) + [False], rows)
+    holds(done.returncode != 0 and b"127.0.0.1:1:" in done.stderr, done.stderr)
     assert_stores(site)
 
 
