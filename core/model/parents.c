@@ -410,12 +410,11 @@ int nb_parent_chain_begin(struct nb_parent_chain *f, struct nb_engine *engine, s
                           struct nb_error *error)
 {
     int rc = 0;
-    assert(f->count == 0 && atomic_load(&live->loaded));
+    assert(f->count == 0 && f->contributor_count == 0 && atomic_load(&live->loaded));
     f->engine = engine;
     f->live[0] = live;
     f->published[0] = nb_live_settings_refined(live, &f->refined);
     f->count = 1;
-    f->contributor_count = 0;
     while (rc == 0 && f->count < NB_BLEND_MOST &&
            f->published[f->count - 1]->settings.parent != NULL)
         rc = add_parent(f, error);

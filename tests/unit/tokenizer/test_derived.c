@@ -38,6 +38,7 @@ static void listing(const struct nb_bag *bag, unsigned fields, struct nb_buffer 
         if ((fields >> nb_feature_field(bag->features[i].id) & 1) == 0)
             continue;
         nb_buffer_puts(out, out->length == 0 ? "" : ", ");
+        ck_assert_ptr_null(memchr(bag->texts[i].bytes, '\0', bag->texts[i].length));
         nb_buffer_append(out, bag->texts[i].bytes, bag->texts[i].length);
         if (bag->features[i].count > 1)
             nb_buffer_printf(out, "|%u", bag->features[i].count);
