@@ -92,6 +92,24 @@ START_TEST(each_value_of_a_set_has_its_own_probability)
 }
 END_TEST
 
+/* own and others are the parameters of a beta distribution; its mode is (own - 1) / (own + others -
+ * 2) with two values. */
+START_TEST(the_mode_of_the_posterior_is_the_probability)
+{
+    static const uint32_t rows[] = {RED, BLUE, NEW, OLD};
+    settings.estimate = NB_ESTIMATE_MAP;
+    settings.smoothing = 1.5; /* the mode adds .5 */
+    nb_attribute_scores_deinit(&scores);
+    ck_assert_int_eq(nb_attribute_scores_make(&scores, &settings, model, NULL), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct nb_value_law law;
+        ck_assert(law_of(rows[i], A, &law));
+        ck_assert_double_eq_tol((law.own - 1) / (law.own + law.others - 2), law.probability, 1e-12);
+        ck_assert_double_eq_tol(law.own, (double)law.count + 1.5, 1e-12);
+    }
+}
+END_TEST
+
 START_TEST(other_rows_have_no_law)
 {
     struct nb_value_law law;
@@ -108,6 +126,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, the_values_of_a_category_share_its_probability);
     tcase_add_test(tests, each_value_of_a_set_has_its_own_probability);
+    tcase_add_test(tests, the_mode_of_the_posterior_is_the_probability);
     tcase_add_test(tests, other_rows_have_no_law);
     suite_add_tcase(suite, tests);
     return test_run(suite);
