@@ -90,6 +90,8 @@ def test_compressed(api):
     want = verdict_of(check(daemon, spam()))
     for field in ("Compression", "Content-Encoding"):
         equal(verdict_of(result(send(daemon, zstd(form(spam(), {})), (field, "zstd")))), want)
+    plain = body_of(part("metadata", b"{}"), part("message", spam(), "Content-Encoding: Identity"))
+    equal(verdict_of(result(send(daemon, plain))), want)
     of_a_part = body_of(part("metadata", b"{}"), part("message", zstd(spam()), "Content-Encoding: zstd"))
     error(send(daemon, of_a_part), 400, "compress")
 
