@@ -727,11 +727,15 @@ def test_the_server_ends_if_the_first_process_is_killed_at_the_start(api):
     servers = []
 
     def begin_and_kill(milter, milliseconds):
-        with subprocess.Popen(milter.command, stderr=subprocess.DEVNULL, env=milter.environment) as process:
+        with subprocess.Popen(milter.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, env=milter.environment) as process:
             time.sleep(milliseconds / 1000 * slow())
             with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
                 servers.extend(file.read().split())
             process.kill()
+
+    def left():
+        return [server for server in servers if os.path.exists(f"/proc/{server}")]
 
     for first in range(0, len(milters), 8):
         threads = [threading.Thread(target=begin_and_kill, args=(milter, (first + i) % 50))
@@ -741,7 +745,11 @@ def test_the_server_ends_if_the_first_process_is_killed_at_the_start(api):
         for thread in threads:
             thread.join()
     holds(len(servers) > 20, len(servers))
-    wait_for(lambda: not any(os.path.exists(f"/proc/{server}") for server in servers), "the servers end", 20)
+    try:
+        wait_for(lambda: not left(), "the servers end", 20)
+    finally:
+        for server in left():
+            os.kill(int(server), signal.SIGKILL)
 
 
 def test_sighup_does_not_stop_it(api):

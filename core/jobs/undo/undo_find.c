@@ -172,10 +172,10 @@ static int read_replaced(const struct nb_undo_search *s, uint64_t number, struct
     return rc == NB_NOT_FOUND ? 0 : rc;
 }
 
-static bool is_restored_by(const struct nb_change *a, const struct nb_change *restored)
+/* Whether an undo that restored the entry `old` would write an entry like `c`. */
+static bool is_restored_by(const struct nb_change *old, const struct nb_change *c)
 {
-    return a->time == restored->time && a->label == restored->label &&
-           nb_string_same(a->source, restored->source);
+    return old->time == c->time && old->label == c->label && nb_string_same(old->source, c->source);
 }
 
 static int need_notes(struct nb_undo_search *s, struct nb_error *error)
